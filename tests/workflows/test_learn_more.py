@@ -100,6 +100,7 @@ def test_any_byte_that_was_read_and_has_changed_is_noticed(tmp_path, small_block
         path = path.rename(tmp_path / "days.csv.gz")
         path.write_bytes(gzip.compress(path.read_bytes()))
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 200)
+    monkeypatch.setattr("tunefree.training.resuming.PIECE", 64)  # files have many such pieces
     source, plan, checkpoint = open_source(path), Plan(target="rich", learner="scinol2"), tmp_path / "c"
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, [Stop(700)], checkpoint, 200)

@@ -18,9 +18,7 @@ from tunefree.stream.source import Source
 from tunefree.stream.text import open_text
 from tunefree.training.callbacks import Callback, Step
 
-PIECE = (
-    2**20
-)  # bytes of a file, at its beginning and before the place of a checkpoint, that tell whether it is the same
+PIECE = 2**20  # bytes that are hashed at a time
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
 
 
@@ -36,36 +34,64 @@ def file_sizes(source: Source) -> list[int]:
     return [_size(file) for file in source.files]
 
 
-def read_sizes(source: Source, position: Position) -> list[int]:
-    """Bytes of each file of a source that come before a position, of the files that have been begun.
+class RunningDigests:
+    """Digests of all bytes of the files of a source that have been read, which are read once more for it.
 
-    Where a position does not tell them (compressed text, text that is not UTF-8, columnar files) it is the whole file.
+    Where a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8,
+    columnar files) the whole file is taken as it is begun. Standard input is left out.
+
+    >>> import tempfile, pathlib
+    >>> from tunefree.stream.source import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
+    ...     running = RunningDigests(open_source(path))
+    ...     running.extend(Position(0, 8, 1))
+    ...     running.sizes
+    [8]
     """
-    files = source.files[: position.file + 1]
-    return [
-        position.offset if i == position.file and _is_plain(source, files[i]) else _size(files[i])
-        for i in range(len(files))
-    ]
 
+    def __init__(self, source: Source) -> None:
+        self.files = source.files
+        self.is_text = source.format is not None and formats.named(source.format).text
+        self.sizes: list[int] = []
+        self._hashes: list[Any] = []
 
-def _is_plain(source: Source, file: str) -> bool:
-    """Whether the offset of a position counts bytes of the file."""
-    if source.format is None or not formats.named(source.format).text or file == "-":
-        return False
-    text = open_text(file)
-    text.close()
-    return text.compressed is None and text.size is not None
+    @property
+    def digests(self) -> list[str]:
+        """Of the bytes that were taken in of each file that has been begun."""
+        return [file.hexdigest() for file in self._hashes]
 
+    def extend(self, position: Position) -> None:
+        """Take in the bytes before a position; a DataError if a file can no longer be read."""
+        for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
+            try:
+                is_plain = i == position.file and self._is_plain(self.files[i])
+                self.take(i, position.offset if is_plain else _size(self.files[i]))
+            except OSError as error:
+                problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
+                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
 
-def fingerprint(file: str, size: int) -> str:
-    """A digest of the first and of the last PIECE of the first ``size`` bytes of a file; of standard input none."""
-    digest = hashlib.blake2b(digest_size=16)
-    if file != "-":
-        with open(file, "rb") as opened:
-            digest.update(opened.read(min(PIECE, size)))
-            opened.seek(max(size - PIECE, 0))
-            digest.update(opened.read(min(PIECE, size)))
-    return digest.hexdigest()
+    def _is_plain(self, file: str) -> bool:
+        """Whether an offset counts bytes of the file."""
+        if not self.is_text or file == "-":
+            return False
+        text = open_text(file)
+        text.close()
+        return text.compressed is None and text.size is not None
+
+    def take(self, i: int, size: int) -> None:
+        """Take in a file up to a size."""
+        if i == len(self.sizes):
+            self.sizes.append(0)
+            self._hashes.append(hashlib.blake2b(digest_size=16))
+        if size <= self.sizes[i] or self.files[i] == "-":
+            return
+        with open(self.files[i], "rb", buffering=0) as opened:
+            opened.seek(self.sizes[i])
+            while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
+                self._hashes[i].update(piece)
+                self.sizes[i] += len(piece)
 
 
 def _size(file: str) -> int:
@@ -100,12 +126,13 @@ class Checkpoints(Callback):
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
         self.path, self.tell = path, tell
         self.resumes = resume and path is not None and os.path.exists(path)
+        self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
         self._last_time = time.monotonic()
 
     def begin(self, trained: Trained, source: Source) -> None:
         """Training begins, or is resumed; the source has the order in which its rows are learned."""
-        self._source = source
+        self._running = self._running or RunningDigests(source)
 
     def is_due(self, before: int = 0, rows: int = 0) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
@@ -131,7 +158,10 @@ class Checkpoints(Callback):
         if not before:
             return trained
         changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
-        differ = [*map(fingerprint, source.files, progress.read)] != progress.read_digests
+        self._running = running = RunningDigests(source)
+        for i, size in enumerate(progress.read[: len(now)]):
+            running.take(i, size)
+        differ = (running.sizes, running.digests) != (progress.read, progress.read_digests)
         is_passed = any(i < progress.position.file for i in changed)
         if differ or len(now) < len(before) or is_passed or (plan.shuffle and changed):
             problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
@@ -176,12 +206,9 @@ class Checkpoints(Callback):
     def _save(self, encoder: Any = None) -> None:
         """Save the training, with a state of the encoder if the reader is ahead of the rows learned."""
         assert self._latest is not None
-        (trained, position), files = self._latest, self._source.files
-        try:
-            trained.progress.read = read_sizes(self._source, position)
-            trained.progress.read_digests = [*map(fingerprint, files, trained.progress.read)]
-        except OSError as error:
-            problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
-            raise DataError(problem, error.filename, remedy="leave it in place while it is learned from") from None
+        assert self._running is not None
+        trained, position = self._latest
+        self._running.extend(position)
+        trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
         trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
