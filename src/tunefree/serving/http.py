@@ -218,6 +218,10 @@ class Application:
         changed = {"columns_added": [*after - before], "columns_left_out": [*before - after]}
         return 200, {"version": version} | {name: sorted(columns) for name, columns in changed.items() if columns}
 
+    async def live(self, request: Request) -> Answer:
+        """Answer by the event loop alone, also while all threads are busy."""
+        return 200, {"status": "ok"}
+
     async def ready(self, request: Request) -> Answer:
         problems = self.service.problems()
         return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
@@ -253,7 +257,7 @@ _ROWS = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
 _ERRORS = {
     "400": "The body is not an object or an array of objects.",
     "401": "The token is missing.",
-    "403": "Another host or page is meant.",
+    "403": "Another host is meant.",
     "413": "There is too much.",
     "415": "The body is not called JSON.",
     "422": "A row cannot be used; none of the request was.",
@@ -300,7 +304,7 @@ ROUTES = (
     Route(
         "GET", "/model", _of(lambda app: app.service.state()), "What the model is, what it has learned, and how well."
     ),
-    Route("GET", "/live", _of(lambda _: {"status": "ok"}), "Whether the process answers."),
+    Route("GET", "/live", Application.live, "Whether the process answers."),
     Route("GET", "/ready", Application.ready, "Whether it can learn and save; status 503 if not."),
     Route(
         "GET",
