@@ -371,6 +371,10 @@ class TableEncoder:
         faults.note_all(bad, chunk.file, row_numbers(chunk))
         return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
+    def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:
+        """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
+        return chunk
+
     def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
         chunk, n_rows, values, target, weight, exposure, groups = conversion

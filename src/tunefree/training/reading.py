@@ -30,7 +30,6 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.schema import as_written, is_among
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
-from tunefree.stream.tokens import LineEncoder
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import (
     NEVER_CLASSES,
@@ -274,9 +273,6 @@ def encoded(
     ``is_live``: whether each chunk is encoded before the next one is read.
     """
 
-    def prepare(chunk: Any) -> Any:
-        return encoder.prepare(chunk, labelled) if isinstance(encoder, LineEncoder) else chunk
-
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
         batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
@@ -289,7 +285,7 @@ def encoded(
             if isinstance(chunk, DataError):  # the rows before it are learned
                 yield from (finish(*one) for one in waiting)
                 raise chunk
-            waiting.append((chunk, pool.submit(prepare, chunk), unread))
+            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
             while waiting and (len(waiting) > n_threads or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
         while waiting:
