@@ -94,9 +94,14 @@ class Pool(Part):
         return known / max(rows, 1)
 
     @property
+    def _latest_context(self) -> int:
+        """The number of the context of most of the latest rows."""
+        return KNOWN if self.known_share > 0.5 else NEW
+
+    @property
     def context(self) -> Context:
-        """The context of rows to come: that of most of the latest rows, and of groups the one of new ones."""
-        return self.contexts[KNOWN if self.known_share > 0.5 and not self.members.has_groups else NEW]
+        """The context of rows to come: the one of most of the latest rows, but of new rows where rows have groups."""
+        return self.contexts[NEW if self.members.has_groups else self._latest_context]
 
     def _give_up_trees(self) -> None:
         """Go on without generations and their records; online members predict from here on."""
@@ -454,8 +459,7 @@ class Pool(Part):
         if self.rows % BLOCK == 0 or self.rows >= growth.event():
             for context, weights in zip(self.contexts, context_weights, strict=True):
                 context.record.add(self.rows, weights)
-        latest = context_weights[KNOWN if self.known_share > 0.5 else NEW]
-        took_over = growth.advance(self.rows, latest)
+        took_over = growth.advance(self.rows, context_weights[self._latest_context])
         if growth.has_texts:
             self._give_up_trees()
         elif took_over and self.rows >= self.copies.next:
