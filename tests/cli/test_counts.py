@@ -108,11 +108,11 @@ def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     assert figures[0]["share"] == pytest.approx(share)
     assert figures[0]["actual_over_expected"] == pytest.approx(share / figures[0]["mean_probability"])
     tenths = whole["tenths"]
-    assert all(own["low"] <= own["share"] <= own["high"] for own in tenths)
-    means = [own["probability"] for own in tenths]
-    assert means == sorted(means) and max(means) < 0.5 and sum(own["rows"] for own in tenths) == 3000
-    assert sum(own["actual"] for own in tenths) == pytest.approx(share * 3000)
-    assert sum(own["expected"] for own in tenths) == pytest.approx(figures[0]["mean_probability"] * 3000)
+    assert all(tenth["low"] <= tenth["share"] <= tenth["high"] for tenth in tenths)
+    means = [tenth["probability"] for tenth in tenths]
+    assert means == sorted(means) and max(means) < 0.5 and sum(tenth["rows"] for tenth in tenths) == 3000
+    assert sum(tenth["actual"] for tenth in tenths) == pytest.approx(share * 3000)
+    assert sum(tenth["expected"] for tenth in tenths) == pytest.approx(figures[0]["mean_probability"] * 3000)
     done("report", model, data, "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "Class claim: actual against expected" in page and "is never predicted" in page

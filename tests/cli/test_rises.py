@@ -125,7 +125,10 @@ def test_predict_tells_what_is_odd_in_a_line_each(run, files):
 
 
 def test_python_warns_once_a_call():
-    X, y = ({name: own for name, own in table.items() if name != "claim"} for table in (cars(), odd())), cars()["claim"]
+    X, y = (
+        ({name: values for name, values in table.items() if name != "claim"} for table in (cars(), odd())),
+        cars()["claim"],
+    )
     learned, later = X
     for model in (
         tunefree.train(cars(), target="claim", learner="scinol2"),

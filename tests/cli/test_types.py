@@ -217,9 +217,9 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     out, err = done("train", data, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", *said, *dates)
     assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out
     found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
-    features = {own["feature"] for own in found["features"]}
+    features = {feature["feature"] for feature in found["features"]}
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
-    assert {own["name"]: own["why"] for own in found["columns"]}["zip"] == "named by categorical"
+    assert {column["name"]: column["why"] for column in found["columns"]}["zip"] == "named by categorical"
     status, out, err = run("inspect", tmp_path / "m", "--top", 0)
     assert status == 0 and "named by date, %Y%m%d" in out, err
     table = predicted_columns(run, tmp_path / "m", data)

@@ -175,11 +175,11 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all by default")
     parser.add_argument("--inputs", type=int, help="no more of each target")
     parser.add_argument("--first", type=int, default=int(time.time()) * 1000, help="the first seed")
-    given = parser.parse_args()
-    print(f"seeds from {given.first}", flush=True)
-    names, died, before = given.targets or list(TARGETS), False, set(FAILURES.glob("*"))
+    options = parser.parse_args()
+    print(f"seeds from {options.first}", flush=True)
+    names, died, before = options.targets or list(TARGETS), False, set(FAILURES.glob("*"))
     for name in names:
-        died |= _run(name, 60 * given.minutes / len(names), given.inputs or MANY, given.first)
+        died |= _run(name, 60 * options.minutes / len(names), options.inputs or MANY, options.first)
     sys.exit(died or bool(set(FAILURES.glob("*")) - before))
 
 

@@ -129,7 +129,7 @@ by_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
 def whole(kernel, left, right):
-    name = next(name for name, own in KERNELS.items() if own is kernel)
+    name = next(name for name, other in KERNELS.items() if other is kernel)
     parameters = {"poly": {"gamma": 0.1, "degree": 3, "coef0": 1.0}, "linear": {}}
     return pairwise_kernels(left, right, metric=name, **parameters.get(name, {"gamma": kernel.gamma}))
 
