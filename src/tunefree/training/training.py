@@ -293,6 +293,8 @@ class _Reader:
             state = encoder.state() if self.checkpoints.is_due(before, rows) else None
             self.n_forgotten = n_forgotten(encoder)
             yield batch._replace(tally=self.bad.tally.copy(), checkpoint=state)
+            if self.stop.number:  # chunks that were read, but not encoded, are read again when training goes on
+                raise Stopped
 
 
 def n_forgotten(encoder: Any) -> int:
