@@ -57,7 +57,7 @@ class Asking(Callback):
             self.stop.ask(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("learner, batches", [("pool", 2), ("scinol2", 2), ("scinol2", PIECES - 1)])
+@pytest.mark.parametrize(("learner", "batches"), [("pool", 2), ("scinol2", 2), ("scinol2", PIECES - 1)])
 def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
     plan, paths = Plan(target="y", sample_weight="w", learner=learner), parts(tmp_path)
     train(open_source(paths), plan).save(tmp_path / "whole")

@@ -14,7 +14,7 @@ from tunefree.stream.source import Source
 from tunefree.training.callbacks import Callback, Step
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-PATIENCE = 1.0  # seconds until a training that was asked to end does so though its model cannot be saved
+PATIENCE = 5.0  # seconds until a training that was asked to end does so though its model cannot be saved
 INTERRUPTED = 128  # and the number of the signal are the status of a command that a signal ended, as shells have it
 
 
