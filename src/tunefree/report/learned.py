@@ -43,7 +43,7 @@ from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
-from tunefree.workflows.findings import findings, kept_rows
+from tunefree.workflows.findings import findings, missing_shares
 
 MOST_NAMED = 8
 OPEN = 24  # columns of a table that is shown at once
@@ -94,22 +94,20 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     columns = _columns(trained)
     if not columns:
         return []
-    kept, has_late = kept_rows(trained), any(column.since for column in columns)
-    missing = {} if kept is None else kept.missing_shares()
+    missing, has_late = missing_shares(trained), any(column.since for column in columns)
     header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
     header += [Column("from row", COUNT, "since")] if has_late else []
-    header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
+    header.append(Column("missing", TENTHS_OF_PERCENT))
     rows = [
         [column.name, column.kind, why_of(trained.plan, column)]
         + ([column.since or None] if has_late else [])
-        + ([missing[column.name]] if missing else [])
+        + [missing[column.name]]
         for column in columns
     ]
-    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
-    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    note = f"The first {most:,} of {len(columns):,} columns." if 0 < most < len(columns) else ""
     shown = range(most) if most else None
     title = f"{len(columns):,} columns"
-    return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
+    return [Table(title, header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
