@@ -112,15 +112,14 @@ def order_findings(trained: Trained) -> list[Finding]:
 
 def rare_classes(trained: Any) -> list[Finding]:
     """Each class of fewer than three rows, where there are more than a thousand in all and classes were not named."""
-    known = trained.progress.occurrences
-    total = sum(occurrences.rows for occurrences in known)
+    total = sum(trained.progress.class_rows)
     if total <= MANY_ROWS or trained.plan.classes:
         return []
     remedy = CLOSING.format("it is a mistake", "classes ")
     return [
-        Finding("", CLASSES, f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}", remedy)
-        for label, seen in zip(trained.model.classes, known, strict=False)
-        if 0 < seen.rows < FEWEST_ROWS
+        Finding("", CLASSES, f"class {label!r} has {rows} of {total:,} rows", remedy)
+        for label, rows in zip(trained.model.classes, trained.progress.class_rows, strict=False)
+        if 0 < rows < FEWEST_ROWS
     ]
 
 
@@ -149,16 +148,6 @@ def alike_classes(trained: Any) -> list[Finding]:
     return [Finding("", CLASSES, f"the classes {' and '.join(group)} {difference}", remedy) for group in several]
 
 
-def _places(rows: list[tuple[str, int]]) -> str:
-    """Rows in words."""
-    files = list(dict.fromkeys(file for file, _ in rows))
-    numbers = [[str(row) for file, row in sorted(rows) if file == name] for name in files]
-    return ", ".join(
-        f"{file}, row{'s' if len(file_numbers) > 1 else ''} {' and '.join(file_numbers)}"
-        for file, file_numbers in zip(files, numbers, strict=True)
-    )
-
-
 def pool_findings(trained: Trained) -> list[Finding]:
     """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
     model, group = trained.model, trained.plan.groups
@@ -178,18 +167,10 @@ def pool_findings(trained: Trained) -> list[Finding]:
 
 
 def weight_findings(trained: Trained) -> list[Finding]:
-    """The meaning of probabilities where classes have weights: the class that gains most by them."""
-    total = sum(seen.weight for seen in trained.progress.occurrences)
-    shares = [
-        (seen.predicted / seen.weight, seen.predicted / total, seen.weight / total, label)
-        for label, seen in zip(trained.model.classes, trained.progress.occurrences, strict=False)
-        if seen.weight > 0.0
-    ]
-    if not shares:
+    """The meaning of probabilities where classes have weights."""
+    if not trained.plan.class_weight or not trained.model.loss_is_log_loss:
         return []
-    _, predicted, share, label = max(shares, key=lambda each: each[0])
-    evidence = f"probabilities are of rows as `class_weight` weighs them: the mean probability of {label!r} is "
-    return [Finding("", WEIGHTS, f"{evidence}{predicted:.3g}, and its share of the rows {share:.3g}")]
+    return [Finding("", WEIGHTS, "probabilities are of rows as `class_weight` weighs them, not of rows as they come")]
 
 
 def rise_findings(trained: Trained) -> list[Finding]:
