@@ -195,7 +195,7 @@ class Inspected(Saving):
     def drifts_(self) -> list[dict[str, Any]]:
         """Rises of the loss along the stream, and the columns that changed most there.
 
-        These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
+        These are the largest rise and the latest, 64 in all.
 
         A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
         known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.

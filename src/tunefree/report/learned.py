@@ -39,7 +39,7 @@ from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
-from tunefree.theory.rises import LATEST, LEVEL
+from tunefree.theory.rises import LEVEL
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
@@ -54,8 +54,8 @@ PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 MOST_RISES = 20  # rises that people see
 OF_RISES = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
-    f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
-    f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
+    f" sees rises of the loss and nothing else. Columns are compared by tests of level {LEVEL_OF_COLUMNS:g} for all"
+    " together."
 )
 # Of a rise, for programs.
 RISE_FIELDS = ("row in file", "rows", "rows before", "rows compared", "columns compared", "changed")

@@ -157,8 +157,6 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
     trained.model.reserve(batch.n_features)
     step = learn(trained, batch)
     Notes().step(trained, step)
-    if trained.samples is not None:  # so that the model does not depend on when somebody asks for changes
-        rises.compare(trained)
     return step
 
 
