@@ -123,7 +123,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("values"),
         *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
     ]
-    remarks = [column["findings"] for column in view.facts()["columns"]]
+    remarks = [[one._asdict() for one in view.findings if one.column == column.name] for column in view.columns]
     rows = [[*one[:5], one.values, *one[5:], remark] for one, remark in zip(view.columns, remarks, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
     return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]
