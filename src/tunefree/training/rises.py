@@ -76,20 +76,18 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
 def _compare(trained: Any, n_others: int = 0) -> None:
     """Compare columns at the rise that waits for it, by the rows so far but for the latest ``n_others``."""
     samples, rises = trained.samples, trained.rises
-    comparison = samples.comparison(_moments(trained.encoder), n_others)
+    comparison = samples.comparison(_moments(trained), n_others)
     rises.rises = [replace(rise, comparison=comparison) if rise.row == samples.row else rise for rise in rises.rises]
     samples.end_comparison()
 
 
-def _moments(encoder: Any) -> frozenset[int]:
+def _moments(trained: Any) -> frozenset[int]:
     """Keys of columns of dates: later rows have later ones, which tells nothing."""
-    keys, feature = [], 1
-    for place, column in enumerate(getattr(encoder, "columns", ())):
-        names, codes = column.dense_names(), range(MOST_CODES * place, MOST_CODES * (place + 1))
-        if column.kind == Timestamp.kind:
-            keys += [*range(feature, feature + len(names)), *(-1 - code for code in codes)]
-        feature += len(names)
-    return frozenset(keys)
+    dates = {column.name for column in getattr(trained.encoder, "columns", ()) if column.kind == Timestamp.kind}
+    if not dates:
+        return frozenset()
+    layout = Layout.of_encoder(trained.encoder)
+    return frozenset(key for key in trained.samples.columns.keys if layout.parts[layout.part_of(key)].column in dates)
 
 
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
@@ -171,8 +169,7 @@ def _column(key: int, trained: Trained, layout: Layout) -> str:
     """The name of a column that was compared."""
     if key == TARGET:
         return trained.plan.target or "the label"
-    part = int(layout.feature_parts[key]) if key > 0 else layout.code_source(-1 - key)[1]
-    return layout.parts[part].column
+    return layout.parts[layout.part_of(key)].column
 
 
 def _bin_named(key: int, content: Bin, trained: Trained, layout: Layout) -> str:

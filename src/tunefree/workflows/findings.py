@@ -218,7 +218,7 @@ def leaks_of(trained: Trained) -> list[Finding]:
     for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         if is_bundle(key):
             continue
-        part = int(layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1])
+        part = layout.part_of(key)
         if part >= 0:  # not where it tells that a number is missing
             columns.setdefault(layout.parts[part].column, roles.Values(matrix[:, place], key < 0))
     is_classes = trained.model.task == "classification"
