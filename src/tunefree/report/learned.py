@@ -121,7 +121,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("missing", TENTHS_OF_PERCENT),
         Column("different", COUNT),
         Column("values"),
-        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "findings")),
     ]
     remarks = [[one._asdict() for one in view.findings if one.column == column.name] for column in view.columns]
     rows = [[*one[:5], one.values, *one[5:], remark] for one, remark in zip(view.columns, remarks, strict=True)]

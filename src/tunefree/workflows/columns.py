@@ -34,16 +34,15 @@ class Kind(NamedTuple):
     plural: str
     why: str  # a column is of it
     option: str | None = None  # that says so
-    otherwise: tuple[str, ...] = ()  # options by which a column of it is read otherwise
 
 
 KINDS = {
-    "number": Kind("numbers", "numbers", "numeric", ("categorical",)),
-    "category": Kind("categories", "no numbers, dates or texts", "categorical", ("numeric", "date", "text")),
-    "boolean": Kind("true or false", "true and false", None, ("categorical",)),
-    "moment": Kind("dates", "dates", "date", ("date", "categorical")),
-    "time": Kind("times of day", "times of day", None, ("categorical",)),
-    "text": Kind("texts", "words in values that hardly repeat", "text", ("categorical",)),
+    "number": Kind("numbers", "numbers", "numeric"),
+    "category": Kind("categories", "no numbers, dates or texts", "categorical"),
+    "boolean": Kind("true or false", "true and false"),
+    "moment": Kind("dates", "dates", "date"),
+    "time": Kind("times of day", "times of day"),
+    "text": Kind("texts", "words in values that hardly repeat", "text"),
     "bag": Kind("lists of words", "lists of strings"),
     "vector": Kind("lists of numbers", "lists of numbers"),
 }
@@ -64,7 +63,6 @@ class ColumnView(NamedTuple):
     different: int  # values
     range: tuple[Any, Any] | None  # the smallest and the largest number, or date
     examples: list[str]
-    options: tuple[str, ...]  # that would change how it is read
 
     @property
     def values(self) -> str:
@@ -220,7 +218,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
-    kind, why, options = _kind_of(name, column, reading, plan)
+    kind, why = _kind_of(name, column, reading, plan)
     read = arrays
     # Python has no dates after the year 9999.
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
@@ -228,19 +226,18 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     distinct = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.n_rows, 1)
     range = _range_of(column, read, values)
-    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES], options)
+    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES])
 
 
-def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
-    """The kind of a column, the reason, and the option that would change it."""
+def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str]:
+    """The kind of a column, or its role, and the reason."""
     if column is not None:
-        return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
+        return column.kind, why_of(plan, column)
     for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
         if name == named:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
-            why = "named by task" if role == "target" and plan.task else why
-            return role, why, ("task",) if role == "target" else ()
-    return "left out", "named by ignore", ()
+            return role, "named by task" if role == "target" and plan.task else why
+    return "left out", "named by ignore"
 
 
 def why_of(plan: Plan, column: Any) -> str:

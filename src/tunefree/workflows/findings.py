@@ -14,14 +14,11 @@ import numpy as np
 from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS
-from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import Reason
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
 from tunefree.stream.formats import TABLE
-from tunefree.stream.kinds import truths
 from tunefree.stream.layout import Layout
 from tunefree.stream.notation import EXACT, ZEROS
-from tunefree.stream.schema import looks_like_booleans
 from tunefree.theory.exchangeability import LEVEL as LEVEL_OF_ORDER
 from tunefree.theory.rises import LEVEL as LEVEL_OF_RISES
 from tunefree.training import roles
@@ -124,28 +121,25 @@ def rare_classes(trained: Any) -> list[Finding]:
 
 
 def alike_classes(trained: Any) -> list[Finding]:
-    """Each group of classes whose names differ in case, quotes or white space only, or mean true or false.
+    """Each group of classes whose names differ in case, quotes or white space only.
 
     >>> from types import SimpleNamespace as Trained
     >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
     >>> print(*alike_classes(trained))
     the classes 'Yes' and 'yes' differ in case or quotes only; if they are one, correct it, or name all by `classes`
-    >>> trained.model.classes = ["0", "1", "TRUE"]
-    >>> print(*alike_classes(trained))
-    the classes '1' and 'TRUE' mean the same; if they are one, correct it, or name all by `classes`
     """
     if trained.model.task != "classification" or trained.plan.classes:
         return []
     labels = [label for label in trained.model.classes if isinstance(label, str)]
-    folded = string_array([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
-    are_truths = not {"0", "1"}.isdisjoint(labels) and len(labels) > 2 and looks_like_booleans(folded)
     groups: dict[str, list[str]] = {}
-    for label, key in zip(labels, (truths(folded) if are_truths else folded).to_pylist(), strict=True):
-        groups.setdefault(key, []).append(repr(label))
-    difference = "mean the same" if are_truths else "differ in case or quotes only"
+    for label in labels:
+        groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
     remedy = CLOSING.format("they are one", "")
     several = [group for group in groups.values() if len(group) > 1]
-    return [Finding("", CLASSES, f"the classes {' and '.join(group)} {difference}", remedy) for group in several]
+    return [
+        Finding("", CLASSES, f"the classes {' and '.join(group)} differ in case or quotes only", remedy)
+        for group in several
+    ]
 
 
 def pool_findings(trained: Trained) -> list[Finding]:
@@ -208,7 +202,7 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
 def leaks_of(trained: Trained) -> list[Finding]:
     """Columns of a table that alone predict nearly all of the rows that a pool keeps for growing."""
     growth = None if trained.model.pool is None else trained.model.pool.members.growth
-    if growth is None or not growth.whole.rows or trained.kind != TABLE:
+    if growth is None or not growth.whole.rows:
         return []
     kept, layout = growth.whole.kept(), Layout.of_encoder(trained.encoder)
     n = len(kept["targets"])
