@@ -270,9 +270,10 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
 
     def misses(values: Values) -> float:
         """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
-        ranks, wrong = np.unique(values.numbers, return_inverse=True)[1], 0.0
+        numbers, wrong = np.where(np.isnan(values.numbers), np.inf, values.numbers), 0.0
         for half in (learned, ~learned):
-            errors = target[~half] - _predicted(ranks[half], target[half], ranks[~half], values.are_codes, is_classes)
+            here, there = numbers[half], numbers[~half]
+            errors = target[~half] - _predicted(here, target[half], there, values.are_codes, is_classes)
             wrong += float(np.count_nonzero(errors) if is_classes else errors @ errors)
         return wrong
 
@@ -307,20 +308,22 @@ def _leak(misses: float, none: float, n: int, is_classes: bool) -> str:
 def _predicted(
     here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool, is_classes: bool
 ) -> np.ndarray:
-    """Targets of rows by the ranks of a column, as those of the same or the nearest rank; of new codes, as of all.
+    """Targets of rows by the numbers of a column: of those with the same or the nearest number; of new codes, of all.
 
-    These are the most frequent class, or the mean.
+    These are the most frequent class, or the mean, between numbers interpolated.
     """
     different, inverse = np.unique(here, return_inverse=True)
     if is_classes:
         k, usual = int(targets.max()) + 1, np.bincount(targets).argmax()
         pairs, counts = np.unique(inverse * k + targets, return_counts=True)
         pairs = pairs[np.lexsort((counts, pairs // k))]
-        by_rank = pairs[np.append(np.diff(pairs // k) != 0, True)] % k
+        by_number = pairs[np.append(np.diff(pairs // k) != 0, True)] % k
     else:
-        usual, by_rank = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
-    place = np.rint(np.interp(there, different, np.arange(len(different)))).astype(np.int64)
-    return np.where(are_codes & (different[place] != there), usual, by_rank[place])
+        usual, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
+        if not are_codes:
+            return np.interp(there, different, by_number)
+    place = np.searchsorted(different[:-1] / 2 + different[1:] / 2, there, "right")
+    return np.where(are_codes & (different[place] != there), usual, by_number[place])
 
 
 def target_numbers(sample: Sample, task: str) -> np.ndarray | None:
