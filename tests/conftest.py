@@ -1,12 +1,10 @@
-"""Settings of other libraries, before anything is imported, and what workers leave that die."""
+"""Settings of other libraries, before anything is imported, and common fixtures."""
 
-import faulthandler
 import gc
 import io
 import os
 import signal
 import sys
-import tempfile
 import tomllib
 from contextlib import nullcontext
 from functools import partial
@@ -35,8 +33,6 @@ if (
 
 collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
 
-STACKS = "TUNEFREE_TEST_STACKS"  # the folder for what workers were doing when they died, handed down to them
-
 
 def are_installed(groups):
     """Whether the package is installed with the entry points of these groups."""
@@ -47,31 +43,16 @@ def are_installed(groups):
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
-    """Let workers that die leave their stacks in a file; the papers are found by entry points."""
+    """The papers are found by entry points."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     if not are_installed(project["entry-points"]):
         pytest.exit("the entry points of pyproject.toml are not installed; run `pip install -e .`", 2)
-    if not hasattr(config, "workerinput"):
-        os.environ[STACKS] = tempfile.mkdtemp(prefix="tunefree-tests-")
-    else:
-        config.stacks = (Path(os.environ[STACKS]) / f"{config.workerinput['workerid']}.txt").open("w")
-        faulthandler.enable(config.stacks)
 
 
 def pytest_collection_finish():
     """What was collected is no garbage: nobody looks at these half a million objects again."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    """What workers were doing that died."""
-    if not hasattr(config, "workerinput"):
-        folder = Path(os.environ[STACKS])
-        for path in sorted(folder.iterdir()):
-            terminalreporter.write(path.read_text())
-            path.unlink()
-        folder.rmdir()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,12 +19,7 @@ def _over(numerator, denominator):
 def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
     """Kempka, Kotlowski, Warmuth 2019, Algorithm 1."""
     n, d = rows.shape
-    G, S2, M, beta = (
-        np.zeros((d, n_outputs)),
-        np.zeros((d, n_outputs)),
-        np.zeros((d, 1)),
-        np.full((d, n_outputs), epsilon),
-    )
+    (G, S2), M, beta = np.zeros((2, d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
     margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
@@ -43,12 +38,7 @@ def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
 def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
     """Kempka, Kotlowski, Warmuth 2019, Algorithm 2."""
     n, d = rows.shape
-    G, S2, M, eta = (
-        np.zeros((d, n_outputs)),
-        np.zeros((d, n_outputs)),
-        np.zeros((d, 1)),
-        np.full((d, n_outputs), epsilon),
-    )
+    (G, S2), M, eta = np.zeros((2, d, n_outputs)), np.zeros((d, 1)), np.full((d, n_outputs), epsilon)
     margins = np.zeros((n, n_outputs))
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
@@ -255,14 +245,9 @@ def adam(rows, slope, n_outputs, bounds, eta=0.001, beta1=0.9, beta2=0.999, epsi
 
 
 def perceptron(rows, slope, n_outputs, bounds):
-    """Orabona 2014, Algorithm 2 with the linear kernel; an output is told its label by the sign of the slope."""
-    w = np.zeros((rows.shape[1], n_outputs))
-    margins = np.zeros((len(rows), n_outputs))
-    for t, row in enumerate(rows):
-        margins[t] = (w * row[:, None]).sum(0)
-        label = -np.sign(slope(t, margins[t]))
-        w = w + bounds[t] * np.where(np.sign(margins[t]) != label, label, 0.0) * row[:, None]
-    return margins, w
+    """Orabona 2014, Algorithm 2 with the linear kernel."""
+    margins, f, _ = kernel_perceptron(rows @ rows.T, slope, n_outputs, bounds)
+    return margins, rows.T @ f
 
 
 def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0):
@@ -295,16 +280,22 @@ def kernel_pistol(gram, slope, n_outputs, bounds, a=0.125, b=0.0):
     return margins, function(), total / shares
 
 
+def _kernel_descent(gram, slope, n_outputs, bounds, step, shrink=lambda t: 1.0):
+    """Margins, and f_{t+1} = shrink(t) f_t + step(bound, t, margins, slopes) at row t, averaged by their bounds."""
+    f = np.zeros((len(gram), n_outputs))
+    margins, total, t = np.zeros_like(f), np.zeros_like(f), 0
+    for i, bound in enumerate(bounds):
+        margins[i] = gram[i] @ f
+        if bound > 0:
+            total, t = total + bound * f, t + 1
+            f = shrink(t) * f
+            f[i] = step(bound, t, margins[i], slope(i, margins[i]))
+    return margins, f, total / np.sum(bounds)
+
+
 def kernel_sgd(gram, slope, n_outputs, bounds, eta=1.0):
     """Orabona 2014, Algorithm 1, with the sign of a descent."""
-    f = np.zeros((len(gram), n_outputs))
-    margins, total = np.zeros_like(f), np.zeros_like(f)
-    for t, bound in enumerate(bounds):
-        margins[t] = gram[t] @ f
-        if bound > 0:
-            total += bound * f
-            f[t] = -eta * slope(t, margins[t])
-    return margins, f, total / np.sum(bounds)
+    return _kernel_descent(gram, slope, n_outputs, bounds, lambda bound, t, margins, g: -eta * g)
 
 
 def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=3.0):
@@ -324,28 +315,23 @@ def kernel_regularized_sgd(gram, slope, n_outputs, bounds, penalty=1e-3, offset=
 
 def kernel_online_regularized(gram, slope, n_outputs, bounds, eta=1.0, theta=0.5, penalty=0.01, kappa=0.25):
     """Lin, Rosasco, Zhou 2016, (15), with eta_t = eta t^-theta and lambda_t = penalty t^-kappa."""
-    f = np.zeros((len(gram), n_outputs))
-    margins, total, t = np.zeros_like(f), np.zeros_like(f), 0
-    for i, bound in enumerate(bounds):
-        margins[i] = gram[i] @ f
-        if bound > 0:
-            total, t = total + bound * f, t + 1
-            f = (1 - eta * t**-theta * penalty * t**-kappa) * f
-            f[i] = -eta * t**-theta * slope(i, margins[i])
-    return margins, f, total / np.sum(bounds)
+
+    def step(bound, t, margins, g):
+        return -eta * t**-theta * g
+
+    def shrink(t):
+        return 1 - eta * t**-theta * penalty * t**-kappa
+
+    return _kernel_descent(gram, slope, n_outputs, bounds, step, shrink)
 
 
 def kernel_perceptron(gram, slope, n_outputs, bounds):
     """Orabona 2014, Algorithm 2; an output is told its label by the sign of the slope."""
-    f = np.zeros((len(gram), n_outputs))
-    margins, total = np.zeros_like(f), np.zeros_like(f)
-    for t, bound in enumerate(bounds):
-        margins[t] = gram[t] @ f
-        if bound > 0:
-            total += bound * f
-            label = -np.sign(slope(t, margins[t]))
-            f[t] = bound * np.where(np.sign(margins[t]) != label, label, 0.0)
-    return margins, f, total / np.sum(bounds)
+
+    def step(bound, t, margins, g):
+        return bound * np.where(np.sign(margins) != -np.sign(g), -np.sign(g), 0.0)
+
+    return _kernel_descent(gram, slope, n_outputs, bounds, step)
 
 
 def subgradient(gram, slopes, etas, n_outputs=1):

@@ -60,26 +60,3 @@ def test_it_runs(call, script, capsys):
     with with_extras():
         script(name).main([*arguments, "--quick"])
     assert not re.search(r"\bnan\b", capsys.readouterr().out, re.IGNORECASE)
-
-
-def test_a_ratio_that_rises_fails_and_is_kept(script, monkeypatch, tmp_path, capsys):
-    history, seconds = script("history"), {"Arrow": 1.0, "encoded rows": 2.0}
-    works = {"CSV": lambda quick, folder: iter([{name: lambda name=name: seconds[name] for name in seconds}])}
-    monkeypatch.setattr(history, "LINES", works)
-    monkeypatch.setattr(history, "PATH", tmp_path / "history.csv")
-    monkeypatch.setattr(history, "origin", lambda: dict(zip(history.FIELDS, ("a", "today", "CPU", 2), strict=False)))
-    history.main(["--compare"])
-    seconds["encoded rows"] = 2.5
-    history.main(["--compare"])
-    seconds["encoded rows"] = 3.5
-    with pytest.raises(SystemExit, match="slower: CSV"):
-        history.main(["--compare"])
-    assert "CSV: 3.5 of Arrow, 1.40 times the last record" in capsys.readouterr().out
-    assert [row["ratio"] for row in history.kept(history.PATH)] == ["2.0", "2.5", "3.5"]
-    history.main(["--quick"])
-    kept = history.kept(history.PATH)
-    assert len(kept) == 3 and history.kept(tmp_path / "none.csv") == []
-    record = kept[0] | {"ratio": 5.0}
-    assert history.rise(record, kept) == 5.0 / 3.5  # of the same work on the same machine
-    for other in ({"cores": 4}, {"machine": "Another"}, {"line": "JSON lines"}):
-        assert history.rise(record | other, kept) is None

@@ -13,7 +13,7 @@ from tunefree.pool.targets import Labels
 
 pytest.importorskip("river")
 
-from river import checks, datasets, evaluate, metrics
+from river import checks
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import dense
@@ -124,25 +124,6 @@ def test_the_pool_learns_categories_gaps_and_columns_that_come_and_go(cls):
     assert right == [True, False] if cls is TuneFreeClassifier else right[0] - right[1] > 1.5
     with pytest.raises(DataError, match="the value of 'age' is infinite"):
         one.learn_one({"age": float("inf")}, y[0])
-
-
-@pytest.mark.parametrize("model", [*LINEAR, *POOLS], ids=lambda model: type(model).__name__)
-def test_labels_that_come_late(model):
-    """river's delay of rows: each label comes before the row is predicted that is so many rows later."""
-    is_of_classes, n, delay = hasattr(model, "predict_proba_one"), 2 * FEW, 7
-    rows = list(islice(datasets.Phishing() if is_of_classes else datasets.TrumpApproval(), n))
-    metric, expected = (metrics.LogLoss(), metrics.LogLoss()) if is_of_classes else (metrics.MAE(), metrics.MAE())
-    evaluate.progressive_val_score(iter(rows), model.clone(), metric, delay=delay)
-    by_hand, predicted = model.clone(), []
-    for k in range(n + delay):
-        if k >= delay:
-            if predicted[k - delay] != {}:  # of the rows before the first label
-                expected.update(rows[k - delay][1], predicted[k - delay])
-            by_hand.learn_one(*rows[k - delay])
-        if k < n:
-            predict = by_hand.predict_proba_one if is_of_classes else by_hand.predict_one
-            predicted.append(predict(rows[k][0]))
-    assert metric.get() == expected.get()
 
 
 CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]

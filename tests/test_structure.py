@@ -1,7 +1,6 @@
 """The house keeps its shape: imports point one way, functions stay small."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -98,22 +97,6 @@ def lines_of(function: ast.FunctionDef) -> int:
     documented = isinstance(first, ast.Expr) and isinstance(getattr(first, "value", None), ast.Constant)
     start = body[1].lineno if documented and len(body) > 1 else first.lineno
     return (function.end_lineno or start) - start + 1 + (0 if documented else first.lineno - function.lineno)
-
-
-def test_no_variable_with_a_name_of_a_relation_is_unpacked():
-    for path in FILES:
-        names = {value.id for value in unpacked(path) if isinstance(value, ast.Name)}
-        names = sorted(name for name in names if name.startswith("of_"))
-        assert not names, f"{path} unpacks {names}: name what they hold"
-
-
-def unpacked(path: Path) -> Iterator[ast.AST]:
-    """What stands behind a star, or behind two."""
-    for node in nodes_of(path):
-        if isinstance(node, ast.Starred) or (isinstance(node, ast.keyword) and node.arg is None):
-            yield node.value
-        elif isinstance(node, ast.Dict):
-            yield from (value for key, value in zip(node.keys, node.values, strict=True) if key is None)
 
 
 def test_classes_have_few_public_methods():

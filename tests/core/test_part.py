@@ -42,7 +42,7 @@ from tunefree.pool.model import restored as restored_model
 from tunefree.pool.occurrences import SavedMeetings
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
-from tunefree.theory.rises import LossRises
+from tunefree.theory.rises import LossRises, Place, Rise
 
 N = 2100
 
@@ -150,13 +150,12 @@ def learned():
 def of_the_stream():
     """What is kept of a stream beside its model."""
     losses, order, rises = np.random.default_rng(0).exponential(size=2000), TargetSample(), LossRises()
-    X, samples = dense(losses[:, None]), ColumnSamples()
+    X, samples, rise = dense(losses[:, None]), ColumnSamples(), Rise(1, "a.csv", 1, None, 9, 2.0, 9, 1.0)
     order.add(np.arange(2000) % 3)
-    for times in (1.0, 9.0):
-        outcome = rises.add(times * losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None))
-        chosen = {rise.row for rise in rises.rises}
-        samples.add(2000, outcome.rises, rises.rows_since, chosen, lambda k: samples.matrix(rows_at(X, k), losses[k]))
-    assert samples.waiting
+    rises.add(losses, np.ones(2000), np.ones(2000), lambda row: Place(row + 1, "a.csv", row + 1))
+    rises.rises = [rise]
+    samples.add(2000, 100, lambda k: samples.matrix(rows_at(X, k), losses[k]))
+    samples.note_rise(100, row=1901)
     return order, rises, samples
 
 

@@ -1,23 +1,20 @@
 """Long runs: `python -m tests.fuzz MINUTES [TARGET ...]`; what fails is kept in tests/fuzz/failures, by its seed.
 
-Each target runs in a process of its own, so that one that dies tells which input it was. A process tries as many inputs
-as its time allows, or as `--inputs` says. What it has compiled before, and what its files cost a disk, does not count:
-the first inputs do not count, and files are in memory where the machine has a place for them.
+Each target runs in a process of its own, so that one that dies tells which input it was, and one after the other, since
+what was compiled for ever new combinations stays. Files are in memory where the machine has a place for them.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import multiprocessing
-import resource
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,33 +25,19 @@ from tunefree.core.errors import ModelError
 FAILURES = Path(__file__).parent / "failures"
 SLOW = 10.0  # seconds of one input
 WARM = 20  # inputs before those that count, while which code is compiled
-FULL = 700  # MiB of a process that compiles for ever new combinations, after which another one goes on
-MANY = 10**9
+FEW, MANY = 400, 10**9  # inputs of a process: of any combinations, of others
 IN_MEMORY = Path("/dev/shm")
-
-
-class Result(NamedTuple):
-    """What a process has tried so far."""
-
-    seed: int  # the next one
-    found: Counter[str]
-    most: float  # MiB
-    seconds: float
 
 
 def _reader(suffix: str, folder: Path) -> Any:
     whole, place = readers.corpus(suffix), folder / f"t{suffix}"
-    small = readers.small(suffix) or whole
-    known = []
-    for data in (small, whole):
-        place.write_bytes(data)
-        known.append(readers.encoder_of(place))
+    place.write_bytes(whole)
+    known = readers.encoder_of(place)
 
     def of_seed(seed: int) -> str:
-        """Four of eight seeds read as training does, four as prediction does; one of four of the larger file."""
-        is_whole = seed % 4 == 0
-        place.write_bytes(readers.changed(whole if is_whole else small, suffix, np.random.default_rng(seed)))
-        return readers.outcome(place, known[is_whole] if seed % 8 > 3 else None)
+        """Four of eight seeds read as training does, four as prediction does."""
+        place.write_bytes(readers.changed(whole, suffix, np.random.default_rng(seed)))
+        return readers.outcome(place, known if seed % 8 > 3 else None)
 
     return of_seed, place
 
@@ -105,30 +88,24 @@ TARGETS = {
 }
 
 
-def attack(name: str, until: float, seeds: range, told: Any) -> None:
-    """Try seeds until the time is over, or the process has grown full of compiled code; tells how far it came."""
+def attack(name: str, until: float, seeds: range, reached: Any) -> None:
+    """Try seeds until the time is over; ``reached`` holds the latest of them."""
     make, argument = TARGETS[name]
     if name in readers.TOKENS:  # of a few rows, which threads only slow down
         pa.set_cpu_count(1)
         pa.set_io_thread_count(1)
+    found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
         for seed in range(seeds.start - (1 if name.startswith("kill") else WARM), seeds.start):
             _tried(of_seed, seed)
-        gc.collect()
-        gc.freeze()  # what has been imported and compiled is looked at no more
-        found: Counter[str] = Counter()
-        start, tried = time.monotonic(), seeds.start
+        begun = time.monotonic()
         for seed in seeds:
-            is_full = tried > seeds.start and _most() > FULL and name.startswith("any-")
-            if is_full or time.monotonic() > until:
+            if time.monotonic() > until:
                 break
-            told["seed"] = seed
+            reached.value = seed
             found[_timed(name, of_seed, seed, path)] += 1
-            tried = seed + 1
-            if tried % 1000 == 0:
-                told["result"] = Result(tried, found, _most(), time.monotonic() - start)
-        told["result"] = Result(tried, found, _most(), time.monotonic() - start)
+    print(f"{name}: {found.total()} inputs in {time.monotonic() - begun:.0f} s, {dict(found)}", flush=True)
 
 
 def _timed(name: str, of_seed: Any, seed: int, path: Path | None) -> str:
@@ -148,17 +125,6 @@ def _tried(of_seed: Any, seed: int) -> str:
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return f"FAILED {type(error).__name__} ({where.filename.split('/')[-1]}:{where.lineno}) {str(error)[:200]}"
-
-
-def _most() -> float:
-    """MiB of memory that the process had at its peak."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _shown(found: Counter[str], result: Result) -> str:
-    n = sum(found.values())
-    speed = f"{result.seconds:.0f} s, {n / max(result.seconds, 1e-9):.0f} a second"
-    return f"{n} inputs, {dict(found)}, at most {result.most:.0f} MiB, {speed}"
 
 
 def _keep(name: str, seed: int, path: Path | None, found: str) -> None:
@@ -184,29 +150,20 @@ def main() -> None:
 
 
 def _run(name: str, seconds: float, inputs: int, first: int) -> bool:
-    """Attack one target, by one process after the other where they grow full; whether one of them died."""
-    until, processes, seed, died = time.monotonic() + seconds, 0, first, False
-    found: Counter[str] = Counter()
-    total = Result(first, found, 0.0, 0.0)
-    with multiprocessing.Manager() as manager:
-        while seed < first + inputs and time.monotonic() < until:
-            told = manager.dict()
-            asked = name, until, range(seed, first + inputs), told
-            process = multiprocessing.Process(target=attack, args=asked)
-            process.start()
-            process.join()
-            processes += 1
-            if result := told.get("result"):
-                found += result.found
-                total = Result(result.seed, found, max(total.most, result.most), total.seconds + result.seconds)
-            if process.exitcode:
-                print(f"{name}: DIED at seed {told.get('seed')} with status {process.exitcode}", flush=True)
-                died = True
-            if died or total.seed == seed:
-                break
-            seed = total.seed
-    print(f"{name}: {_shown(found, total)}, {processes} processes", flush=True)
-    return died
+    """Attack one target, by one process after the other; whether one of them died."""
+    until, size = time.monotonic() + seconds, FEW if name.startswith("any-") else MANY
+    for start in range(first, first + inputs, size):
+        reached = multiprocessing.Value("q", start)
+        asked = name, until, range(start, min(start + size, first + inputs)), reached
+        process = multiprocessing.Process(target=attack, args=asked)
+        process.start()
+        process.join()
+        if process.exitcode:
+            print(f"{name}: DIED at seed {reached.value} with status {process.exitcode}", flush=True)
+            return True
+        if time.monotonic() > until:
+            break
+    return False
 
 
 if __name__ == "__main__":

@@ -44,15 +44,6 @@ def table() -> pa.Table:
     )
 
 
-def small(suffix: str) -> bytes | None:
-    """A file of fewer columns and rows, which is read in half the time; None of formats that are read fast anyway."""
-    if suffix == ".csv":
-        return b"x,y\n" + b"".join(b"%d.5,v%d\n" % (i, i % 2) for i in range(4))
-    if suffix == ".jsonl":
-        return b"".join(b'{"x":%d.5,"y":"v%d"}\n' % (i, i % 2) for i in range(4))
-    return None
-
-
 def corpus(suffix: str) -> bytes:
     """A file of a format, with columns of several kinds."""
     if suffix == ".csv":

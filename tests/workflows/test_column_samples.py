@@ -4,42 +4,37 @@ import numpy as np
 
 from tunefree.core.part import restored
 from tunefree.core.rows import dense, sparse
-from tunefree.model_files.column_samples import SAMPLE, ColumnSamples
-from tunefree.theory.rises import Rise
+from tunefree.model_files.column_samples import ColumnSamples
 
 
-def rise(row, rows=30):
-    return Rise(row, "a.csv", row, None, rows, 2.0, row - 1, 1.0)
-
-
-def fed(X, cuts=(), sure=(), chosen=None, since=5, samples=None, first=0):
+def fed(X, cuts=(), sure=(), since=40, samples=None, first=0):
     """Samples of rows that come in parts, at which rises of 30 rows become sure after these numbers of rows."""
-    samples = samples or ColumnSamples()
-    for start, stop in zip((0, *cuts), (*cuts, len(X)), strict=True):
-        part, of_part = X[start:stop], [s for s in sure if start < s - first <= stop]
-        rises = [(s - first - start, 30, rise(s - 29)) for s in of_part]
-        known = {s - 29 for s in sure if s - first <= stop}
-        latest = known if chosen is None else known & chosen
-        samples.add(
-            len(part),
-            rises,
-            min(since, first + stop - max((s for s in sure if s - first <= stop), default=0)),
-            latest,
-            lambda rows, part=part: samples.matrix(dense(part[rows]), part[rows, 0]),
-        )
+    samples, latest = samples or ColumnSamples(), 0
+    for stop in sorted({*cuts, *sure, len(X)} - set(range(first + 1))):
+        part, first = X[first:stop], stop
+        latest = max((row for row in sure if row < stop), default=0)
+
+        def matrix(rows, part=part):
+            return samples.matrix(dense(part[rows]), part[rows, 0])
+
+        samples.add(len(part), 30 if stop in sure else min(since, stop - latest), matrix)
+        if stop in sure:
+            samples.note_rise(30, row=stop - 29)
+        elif samples.rows >= samples.stop:
+            samples.end_comparison()
+            samples.add(0, min(since, stop - latest), matrix)
     return samples
 
 
 def test_nothing_depends_on_batches_or_on_being_saved():
     X = np.random.default_rng(0).normal(size=(3000, 3))
-    sure = (1000, 2000, 2100)
-    whole = fed(X, (), sure, since=40)
-    for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
-        assert repr(fed(X, cuts, sure, since=40).save_state()) == repr(whole.save_state())
-    begun = fed(X[:2010], (), sure, since=40)
-    again = fed(X[2010:], (), sure, since=40, samples=restored(ColumnSamples(), "", *begun.save_state()), first=2010)
-    assert repr(again.save_state()) == repr(whole.save_state())
-    assert [one.stop - one.start for one in whole.waiting] == [SAMPLE, 100, SAMPLE]  # up to the next rise
+    for sure in ((1000, 2000, 2100), (1000, 2900)):
+        whole = fed(X, (), sure)
+        assert whole.row == (0 if sure[-1] == 2100 else 2871)
+        for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
+            assert repr(fed(X, cuts, sure).save_state()) == repr(whole.save_state())
+        begun = restored(ColumnSamples(), "", *fed(X[:2010], (), sure[:-1]).save_state())
+        assert repr(fed(X, (), sure, samples=begun, first=2010).save_state()) == repr(whole.save_state())
 
 
 def test_columns_do_not_depend_on_batches_either():
@@ -56,6 +51,6 @@ def test_columns_do_not_depend_on_batches_either():
                 block = sparse(3 * np.arange(len(rows) + 1), np.concatenate([[], *chosen]), np.ones(3 * len(rows)))
                 return samples.matrix(block, np.zeros(len(rows)))
 
-            samples.add(stop - start, [], 1 if stop == n - 1 else 0, set(), matrix)
+            samples.add(stop - start, 1 if stop == n - 1 else 0, matrix)
         states.append(repr(samples.save_state()))
     assert len(set(states)) == 1

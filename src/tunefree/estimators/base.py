@@ -275,7 +275,7 @@ class OnlineEstimator(Inspected, BaseEstimator):
         """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""
         if self._learned.progress.complete or self._learned.progress.number:
             trained = continued(ended(self._learned))
-            progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
+            progress = replace(trained.progress, class_rows=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
     def _block_results(self, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
@@ -27,16 +25,11 @@ from tunefree.training.rises import drifts_of
 
 # Reports stand above the estimators, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
-MOST_MEMBERS = 5  # that a notebook names
 MOST_NUMBERS = 2**28  # that are returned
 
 
 class Inspected(Saving):
-    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes.
-
-    Notebooks show scikit-learn's diagram of the parameters, and a summary of the model: the rows, the progressive loss,
-    and the members with the largest weights.
-    """
+    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes."""
 
     @documented
     def explain(self, X: Any, as_shap: bool = False) -> Any:
@@ -195,7 +188,7 @@ class Inspected(Saving):
     def drifts_(self) -> list[dict[str, Any]]:
         """Rises of the loss along the stream, and the columns that changed most there.
 
-        These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
+        These are the largest rise and the latest, 64 in all.
 
         A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
         known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.
@@ -246,28 +239,6 @@ class Inspected(Saving):
         """
         check_is_fitted(self)
         return self._learned.progress.history()
-
-    def _html_repr(self) -> str:
-        return f"{estimator_html_repr(self)}{self._learned_html()}"
-
-    def _repr_html_inner(self) -> str:
-        return self._html_repr()
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return bundle | ({"text/html": self._html_repr()} if "text/html" in bundle else {})
-
-    def _learned_html(self) -> str:
-        if not hasattr(self, "_learned"):
-            return ""
-        model, metrics = self._learned.model, self._learned.progress.progressive[0]
-        shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
-        facts = [("rows learned", f"{metrics.rows:,}"), ("progressive loss", f"{metrics.mean_loss():.6g}")]
-        of = "the mean that is corrected" if model.pool is not None else "predictions"
-        facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
-        facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
-        rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
-        return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"
 
 
 def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:

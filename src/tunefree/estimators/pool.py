@@ -29,7 +29,7 @@ from tunefree.pool.quantiles import class_sets, target_intervals, target_quantil
 from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
 from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
-from tunefree.workflows.findings import kept_rows, leaks_of
+from tunefree.workflows.findings import leaks_of
 
 
 class FitDisplay(Callback):
@@ -133,10 +133,8 @@ class Pooled(OnlineEstimator):
         for line in self._learned.model.pool.unseen:
             warn(line)
         kind, encoder = source_of(self, self._learned)
-        trained = replace(self._learned, encoder=encoder)
-        if kind == TABLE and (sample := kept_rows(trained)) is not None:
-            for finding in leaks_of(trained, sample):
-                warn(str(finding._replace(remedy="leave it out of X")))
+        for finding in leaks_of(replace(self._learned, encoder=encoder)) if kind == TABLE else ():
+            warn(str(finding._replace(remedy="leave it out of X")))
 
     def _at(
         self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None

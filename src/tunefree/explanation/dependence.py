@@ -179,7 +179,7 @@ def _parts_that_matter(
     if new is None or len(set(part_columns)) == len(axes):
         return axes
     keys = new.pool.members.growth.columns.keys
-    part_of = np.array([layout.feature_parts[key] if key > 0 else layout.code_source(-1 - key)[1] for key in keys])
+    part_of = np.array([layout.part_of(key) for key in keys])
     sizes = [size for size, _ in new.rises([np.flatnonzero(part_of == part) for part, _ in axes])]
     largest = {
         column: max(size for size, other in zip(sizes, part_columns, strict=True) if other == column)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.schema import Record, Sequence, Size
 from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Position, Tally
@@ -19,24 +18,6 @@ POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 8
 
 MOST_DATA = 8  # names of data that are kept
 IN_MEMORY = "a table in memory"
-
-
-class Occurrence(NamedTuple):
-    """A row of a class."""
-
-    file: str
-    row: int
-
-
-@dataclass
-class Occurrences:
-    """The count of a class in the first pass, and its first rows while there are fewer than three."""
-
-    rows: int = 0
-    first: Annotated[list[Occurrence], Sequence(Record(Occurrence), 3)] = field(default_factory=list)
-    # Where classes have weights, and predictions are log-odds, as if classes had none:
-    weight: Size = 0.0  # sum of the weights of its rows
-    predicted: Size = 0.0  # weighted sum of the probabilities that it had, before each row was learned
 
 
 class Evaluated(NamedTuple):
@@ -63,7 +44,7 @@ class Progress:
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
     evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
-    occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
+    class_rows: list[int] = field(default_factory=list)  # of each class of the model, in the first pass
     data: list[str] = field(default_factory=list)  # names of the files and tables that were learned, without folders
 
     def note_data(self, name: str) -> None:

@@ -10,18 +10,10 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, sentence
 from tunefree.stream.batch import BadRows, Reason, Tally
-from tunefree.stream.profile import FEWEST
-from tunefree.training.roles import FEWEST_ROWS, LEAK, Finding
-from tunefree.workflows.findings import FEWEST_NAMED, ODD, findings, kept_rows, oddity_findings
+from tunefree.training.roles import Finding
+from tunefree.workflows.findings import ODD, findings, oddity_findings
 
-SKIPPED = "rows skipped"
-NAMING = "columns of categories that differ in more than half of the rows, which may name them"
-CONSTANT = "constant columns"
-TELLING = (
-    f"columns that alone leave {100 * LEAK:g} % or less of what there is to predict, which may give the target away"
-)
-DRIFT = "drift between the first and the last rows"
-NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
+NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen."
 
 
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
@@ -62,7 +54,7 @@ def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Bloc
 
 
 def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
-    """Findings, and the checks behind them; ``skipped`` has the rows of each source that could not be used."""
+    """Findings; ``skipped`` has the rows of each source that could not be used."""
     blocks = notes_of(findings(trained), has_sentences=True)
     for where, tally in skipped.items():
         lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities)]
@@ -70,20 +62,4 @@ def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
         blocks += [Note(f"{where}: {line}", "warning") for line in lines]
     for where, tally in skipped.items():
         blocks += tables_of_reasons(tally.reasons, where.lower())
-    return Section("suspicions", "What looks wrong with the data", [*blocks, Note(_looked_at(trained))])
-
-
-def _looked_at(trained: Trained) -> str:
-    """The checks that were made and those that could not be: a problem that is not reported is not denied."""
-    is_table, sample, rows = trained.kind == "table", kept_rows(trained), trained.progress.progressive[0].rows
-    judged = {
-        SKIPPED: True,
-        NAMING: is_table and rows >= FEWEST_NAMED,
-        CONSTANT: is_table and sample is not None,
-        TELLING: is_table and rows >= FEWEST_ROWS,
-        DRIFT: sample is not None and sample.n_compared >= FEWEST,
-    }
-    looked_at = "; ".join(check for check, is_judged in judged.items() if is_judged)
-    unknown = "; ".join(check for check, is_judged in judged.items() if not is_judged)
-    spread = f" {NOT_SEEN}" if judged[TELLING] else ""
-    return f"Looked at: {looked_at}.{spread}" + (f" Not looked at: {unknown}." if unknown else "")
+    return Section("suspicions", "What looks wrong with the data", [*blocks, Note(NOT_SEEN)])

@@ -39,11 +39,11 @@ from tunefree.report.guarantees import bounds
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
-from tunefree.theory.rises import LATEST, LEVEL
+from tunefree.theory.rises import LEVEL
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
-from tunefree.workflows.findings import findings, kept_rows
+from tunefree.workflows.findings import findings, missing_shares
 
 MOST_NAMED = 8
 OPEN = 24  # columns of a table that is shown at once
@@ -54,8 +54,8 @@ PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 MOST_RISES = 20  # rises that people see
 OF_RISES = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
-    f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
-    f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
+    f" sees rises of the loss and nothing else. Columns are compared by tests of level {LEVEL_OF_COLUMNS:g} for all"
+    " together."
 )
 # Of a rise, for programs.
 RISE_FIELDS = ("row in file", "rows", "rows before", "rows compared", "columns compared", "changed")
@@ -94,22 +94,20 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
     columns = _columns(trained)
     if not columns:
         return []
-    kept, has_late = kept_rows(trained), any(column.since for column in columns)
-    missing = {} if kept is None else kept.missing_shares()
+    missing, has_late = missing_shares(trained), any(column.since for column in columns)
     header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
     header += [Column("from row", COUNT, "since")] if has_late else []
-    header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
+    header.append(Column("missing", TENTHS_OF_PERCENT))
     rows = [
         [column.name, column.kind, why_of(trained.plan, column)]
         + ([column.since or None] if has_late else [])
-        + ([missing[column.name]] if missing else [])
+        + [missing[column.name]]
         for column in columns
     ]
-    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
-    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    note = f"The first {most:,} of {len(columns):,} columns." if 0 < most < len(columns) else ""
     shown = range(most) if most else None
     title = f"{len(columns):,} columns"
-    return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
+    return [Table(title, header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
@@ -123,9 +121,9 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("missing", TENTHS_OF_PERCENT),
         Column("different", COUNT),
         Column("values"),
-        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "findings")),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "findings")),
     ]
-    remarks = [column["findings"] for column in view.facts()["columns"]]
+    remarks = [[one._asdict() for one in view.findings if one.column == column.name] for column in view.columns]
     rows = [[*one[:5], one.values, *one[5:], remark] for one, remark in zip(view.columns, remarks, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
     return [Facts(facts), table, *(Note(line, "note") for line in view.notes()), Note(HINT, "fine")]

@@ -58,8 +58,6 @@ GAUGES = {
     "progressive_loss": "progressive_loss",
     "recent_loss": "recent_loss",
     "loss_rises": "drift_count",
-    "loss_rose_seconds": "drift_time",
-    "loss_rose_row": "drift_row",
     "can_learn": "learn_failure",
     "can_save": "save_failure",
 }

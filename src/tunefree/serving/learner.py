@@ -128,8 +128,6 @@ class Learner:
         Of the last event that was learned.
     recent : float or None
         Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
-    rose_at : float or None
-        When it was sure that the loss rose last, in seconds since 1970; None if it did not since the start.
     """
 
     def __init__(
@@ -139,7 +137,6 @@ class Learner:
         self._types, self._counts = types, counts
         self.broken: str | None = None
         self.failure: str | None = None
-        self.rose_at: float | None = None
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
         self._todo: deque[Request | Due | None] = deque()  # what was taken of the queue
         self._looked = 0.0  # when rows that have waited too long were dropped last
@@ -393,7 +390,6 @@ class Learner:
         before = metrics.weight, metrics.loss
         learn_batch(trained, batch)
         if self.n_rises > rises:
-            self.rose_at = time.time()
             tell("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
         if (weight := metrics.weight - before[0]) > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)

@@ -199,8 +199,6 @@ class Service:
             "progressive_loss": metrics.mean_loss(),
             "recent_loss": learner.recent,
             "drift_count": learner.n_rises,
-            "drift_row": published.drifts[-1]["row"] if published.drifts else None,
-            "drift_time": learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
             "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),

@@ -69,6 +69,10 @@ class Layout(NamedTuple):
             return rest[1:-1]
         return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
 
+    def part_of(self, key: int) -> int:
+        """The part of a column that growing trees know by a key: a feature, or -1 - a column of codes."""
+        return int(self.feature_parts[key]) if key > 0 else self.code_source(-1 - key)[1]
+
     def code_source(self, code_column: int) -> tuple[str, int]:
         """The name of what a column of codes tells, numbered as in :class:`tunefree.core.rows.Block`, and its part."""
         column = self.columns[code_column // MOST_CODES]

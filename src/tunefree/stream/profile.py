@@ -35,6 +35,7 @@ _OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as
 _BEYOND = "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and"
 _BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
+_UNSEEN = "a category that training never saw: "
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
 
 
@@ -166,9 +167,7 @@ class Comparison:
     def __init__(self, encoder: Any) -> None:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
-        self.outside: dict[int, _Rows] = {}
-        self.beyond: dict[int, _Rows] = {}  # dates before the first or after the last one of training
-        self.unseen: dict[int, _Rows] = {}
+        self.odd: dict[tuple[str, int], _Rows] = {}  # by what is odd, and the number of the column
         self._waiting: list[Sequence[Seen]] = []  # rows that were predicted one by one
 
     def add_seen(self, seen: Sequence[Seen], file: str) -> None:
@@ -204,55 +203,51 @@ class Comparison:
                 for code, (count, row) in codes.items():
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
-                        _add(self.unseen, place, category, count, file, int(numbers[row]))
-        columns, profile = self.encoder.columns, self.encoder.profile
-        moments = [
-            (low, high) if column.kind == Timestamp.kind and low <= high else (-np.inf, np.inf)
-            for column, (low, high) in zip(columns, profile.ranges.tolist(), strict=False)
-        ]
-        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
-        self._look_outside(self.beyond, observed, moments, file, numbers)
-
-    def _look_outside(
-        self,
-        odd: dict[int, _Rows],
-        observed: Sequence[Observed | None],
-        ranges: list[tuple[float, float]],
-        file: str,
-        numbers: np.ndarray,
-    ) -> None:
-        """Count rows that are outside some ranges of their columns."""
-        for place, (seen, (below, above)) in enumerate(zip(observed, ranges, strict=False)):
-            least, greatest = self.here.ranges[place].tolist()
-            if seen is None or seen.numbers is None or (least >= below and greatest <= above):
+                        self._count(_UNSEEN, place, category, count, file, int(numbers[row]))
+        for place, (column, seen) in enumerate(zip(self.encoder.columns, observed, strict=False)):
+            if seen is None or seen.numbers is None or place >= len(self.encoder.profile.ranges):
                 continue
-            rows = np.flatnonzero((seen.numbers < below) | (seen.numbers > above))
-            if len(rows):
-                low = self.encoder.profile.ranges[place, 0]
-                farthest = seen.numbers[rows[np.argmax(np.abs(seen.numbers[rows] - low))]]
-                _add(odd, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
+            low, high = self.encoder.profile.ranges[place].tolist()
+            rows = np.flatnonzero((seen.numbers < low) | (seen.numbers > high)) if low <= high else []
+            if not len(rows):
+                continue
+            values, width = seen.numbers[rows], high - low
+            far = (values < low - width) | (values > high + width)
+            dates = np.full(len(rows), column.kind == Timestamp.kind)
+            for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, dates)):
+                if is_odd.any():
+                    farthest = values[is_odd][np.argmax(np.abs(values[is_odd] - low))]
+                    n, first = np.count_nonzero(is_odd), int(numbers[rows[is_odd][0]])
+                    self._count(problem, place, repr(float(farthest)), n, file, first)
+
+    def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
+        """Count rows with an odd value of a column, with the number of the first in its file."""
+        rows = self.odd.setdefault((problem, column), _Rows(file, row))
+        rows.row = min(rows.row, row) if rows.file == file else rows.row
+        rows.count += count
+        if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
+            rows.by_value[value] = rows.by_value.get(value, 0) + count
 
     def note(self, bad: BadRows) -> None:
         """Note the oddities of all rows."""
         if self._waiting:
             self._look()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
-        for place, rows in self.unseen.items():
-            bad.note(self._unseen_message(place, rows), rows.file, rows.row, names[place], rows.count)
-        beyond = {place: rows for place, rows in self.beyond.items() if self._is_no_chance(place, rows.count)}
-        for problem, odd in (
-            (_BEYOND, {k: rows for k, rows in beyond.items() if k not in self.outside}),
-            (_OUTSIDE, self.outside),
-        ):
-            for place, rows in odd.items():
+        for (problem, place), rows in self.odd.items():
+            if problem == _BEYOND and ((_OUTSIDE, place) in self.odd or not self._is_no_chance(place, rows.count)):
+                continue
+            if problem == _UNSEEN:
+                text = self._unseen_message(place, rows)
+            else:
                 low, high = profile.ranges[place].tolist()
                 farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
-                shown = (_shown(self.encoder.columns[place], number) for number in (low, high, farthest))
-                bad.note(problem.format(*shown), rows.file, rows.row, names[place], rows.count)
+                text = problem.format(*(_shown(self.encoder.columns[place], each) for each in (low, high, farthest)))
+            bad.note(text, rows.file, rows.row, names[place], rows.count)
         for place, missing, before in missing_more(profile, self.here):
             shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
-        others = set(differing(profile, self.here)) - self.unseen.keys() - self.outside.keys()
+        told = {place for problem, place in self.odd if problem != _BEYOND}
+        others = set(differing(profile, self.here)) - told
         if others:
             problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
@@ -275,7 +270,7 @@ class Comparison:
             repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
         ]
         if len(frequent) == 1:
-            return f"a category that training never saw: {examples[0]}"
+            return _UNSEEN + examples[0]
         beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
         examples += ["..."] if len(frequent) > len(examples) else []
         return f"{beyond}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
@@ -296,15 +291,6 @@ def _shown(column: Any, number: float) -> str:
     if column.kind != Timestamp.kind:
         return f"{number:g}"
     return str(np.datetime64(round(number * MICROSECONDS_A_DAY), "us")).removesuffix("T00:00:00.000000").split(".")[0]
-
-
-def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, row: int) -> None:
-    """Count rows with an odd value of a column, with the number of the first in its file."""
-    rows = odd.setdefault(column, _Rows(file, row))
-    rows.row = min(rows.row, row) if rows.file == file else rows.row
-    rows.count += count
-    if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
-        rows.by_value[value] = rows.by_value.get(value, 0) + count
 
 
 def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:

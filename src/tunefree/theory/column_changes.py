@@ -1,8 +1,8 @@
 """Tests for the columns, and their relations to the target, that changed most between two samples of rows.
 
-The values of a column are put into bins: numbers by quantiles of both samples together, categories by themselves, the
-rare ones together, and missing ones. With counts x_b of n rows before, y_b of m rows after, and shares p_b = x_b / n,
-q_b = y_b / m, the distance is the total variation with its standard error,
+The values of a column are put into bins: numbers by quantiles of both samples together, missing ones, and categories by
+themselves, the rare ones together. Bins of too few rows for a test are one. With counts x_b of n rows before, y_b of m
+rows after, and shares p_b = x_b / n, q_b = y_b / m, the distance is the total variation with its standard error,
 
     d = 1/2 sum_b |p_b - q_b|,  e^2 = (1 - s_p^2) / (4 n) + (1 - s_q^2) / (4 m),  s_p = sum_b sign(p_b - q_b) p_b,  (1)
 
@@ -35,7 +35,6 @@ FEWEST = 40  # rows of the smaller sample
 MOST_CHANGES = 12  # that are kept, of all columns
 MISSING = math.inf
 TARGET = 0  # key of the target among the columns
-RARE = -1  # code of the rare categories together
 
 
 class Bin(NamedTuple):
@@ -101,45 +100,42 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     if min(n, m) < FEWEST:
         return Comparison(n, m, 0, [])
     both, changes, least = np.concatenate([before, after]).T.copy(), list[Change](), 0.0
-    rows_of_a_bin, level = EXPECTED * (n + m) / min(n, m), LEVEL / (2 * len(both) - 1)
+    level, target_codes = LEVEL / (2 * len(both) - 1), np.zeros(0, np.int64)
     for c, (key, values, is_of_categories) in enumerate(zip(keys, both, is_category, strict=True)):
-        (codes, is_rare), (related, _) = (
-            _bins(values, is_of_categories, rows_of_a_bin, k) for k in (BINS, RELATED_BINS)
-        )
-        x, y = _counts(codes, BINS + 1, n)
-        test = _Test(float(_chi_square(x, y)), int(np.count_nonzero(x + y)) - 1, *map(float, _distance(x, y)))
+        codes, related = (_bins(values, is_of_categories, k) for k in (BINS, RELATED_BINS))
+        test = _tested(*_counts(codes, BINS + 1, n))
         if test.is_beyond(level):
             change = Change(int(key), False, test.distance, test.error)
-            changes.append(_with_bin(change, values, is_of_categories, codes, is_rare, n))
+            changes.append(_with_bin(change, values, is_of_categories, codes, n))
         if c == 0:
             target_codes, least = related, test.distance + 2.0 * test.error if changes else 0.0
             continue
-        test = _of_relation(related, target_codes, n)
+        width = RELATED_BINS + 1
+        counts = _counts(related * width + target_codes, width**2, n)
+        test = _tested(*(each.reshape(width, width) for each in counts))
         if test.is_beyond(level) and test.distance > least:
             changes.append(Change(int(key), True, test.distance, test.error))
     changes.sort(key=lambda change: -round(change.distance, 12))
     return Comparison(n, m, len(both), changes[:MOST_CHANGES])
 
 
-def _with_bin(
-    change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, is_rare: bool, n: int
-) -> Change:
-    """The change with the bin whose share differs most; ``is_rare`` says that bin 0 holds the rare categories."""
+def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, n: int) -> Change:
+    """The change with the bin whose share differs most."""
     x, y = _counts(codes, BINS + 1, n)
     p, q = x / x.sum(), y / y.sum()
     b = int(np.argmax(np.abs(p - q)))
     bin_values = values[(codes == b) & (values != MISSING)]
-    if (is_rare and b == 0) or not len(bin_values):
-        changed_bin = Bin("rare" if is_rare and b == 0 else "missing")
+    low, high = (float(bin_values.min()), float(bin_values.max())) if len(bin_values) else (None, None)
+    if low is None or (is_category and low != high):
+        changed_bin = Bin("missing" if low is None else "rare")
     else:
-        changed_bin = Bin("category" if is_category else "numbers", float(bin_values.min()), float(bin_values.max()))
+        changed_bin = Bin("category" if is_category else "numbers", low, high)
     return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
 
 
-def _of_relation(codes: np.ndarray, target_codes: np.ndarray, n: int) -> _Test:
-    """The test of the relation of a column to the target, by the first n rows and the others."""
-    width = RELATED_BINS + 1
-    x, y = _merged(*(counts.reshape(width, width) for counts in _counts(codes * width + target_codes, width**2, n)))
+def _tested(x: np.ndarray, y: np.ndarray) -> _Test:
+    """The test of counts (bins,), or of (k, bins) within k bins of another column."""
+    x, y = _merged(x, y)
     degrees = np.count_nonzero(x + y, axis=-1) - 1
     is_used = degrees > 0
     distance, error = _distance(x, y)
@@ -185,44 +181,14 @@ def _distance(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.abs(p - q).sum(axis=-1) / 2.0, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _bins(values: np.ndarray, is_category: bool, least: float, most: int) -> tuple[np.ndarray, bool]:
-    """A column (rows,) in bins of so many rows at least; whether the first has the rare categories."""
-    if not is_category:
-        return _numbers(values, least, most), False
-    kept, codes = np.unique(_categories(values, least, most), return_inverse=True)
-    return codes, bool(kept[0] == RARE)
-
-
-def _categories(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """The most frequent categories, and all others together."""
-    different, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    kept = [int(k) for k in order[: most - 1] if counts[k] >= least]
-    if kept and 0 < len(values) - int(counts[kept].sum()) < least:
-        kept.pop()
-    place = np.full(len(different), RARE)
-    place[kept] = np.arange(len(kept))
-    return place[codes]
-
-
-def _numbers(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Bins of numbers (rows,) from quantile to quantile.
-
-    Cells are the gaps between quantiles, at even places, and the quantiles themselves; neighbours make a bin. So a
-    number that is frequent has a bin to itself, and missing ones have theirs.
-    """
-    is_missing = values == MISSING
-    known = np.count_nonzero(~is_missing)
-    places = (np.arange(1, most) * known - 1) // most  # the k-th of the smallest share k / most ends there
-    quantiles = np.sort(values)[np.maximum(places, 0)]
-    cells = np.searchsorted(quantiles, values, "left") + np.searchsorted(quantiles, values, "right")
-    counts = np.bincount(cells[~is_missing], minlength=2 * most - 1)
-    bin_of, number, count = np.zeros(2 * most, np.int64), 0, 0
-    for cell, cell_count in enumerate(counts.tolist()):
-        bin_of[cell] = number
-        count += cell_count
-        if count >= max(least, known / most):
-            number, count = number + 1, 0
-    bin_of = np.minimum(bin_of, max(number - 1, 0))  # what is left belongs to the last bin
-    bin_of[-1] = number if len(values) - known >= least else 0
-    return bin_of[np.where(is_missing, 2 * most - 1, cells)]
+def _bins(values: np.ndarray, is_category: bool, most: int) -> np.ndarray:
+    """The bins of a column (rows,), numbers from 0 up to ``most``, which missing numbers have."""
+    if is_category:
+        _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        places = np.argsort(np.argsort(-counts, kind="stable"))
+        return np.minimum(places, most - 1)[codes]
+    known = np.sort(values[values != MISSING])
+    if not len(known):
+        return np.full(len(values), most)
+    edges = np.unique(known[np.maximum((np.arange(1, most) * len(known) - 1) // most, 0)])
+    return np.where(values == MISSING, most, np.searchsorted(edges, values))

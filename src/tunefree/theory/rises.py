@@ -32,9 +32,9 @@ The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,7 @@ LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
 LEAST = 1.1  # a rise is by this factor at least
-MOST_AT_ONCE = 256  # rises that one call of the loop writes down
 MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
-LATEST = 3  # rises of which columns are compared, and the largest
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
 
 
@@ -68,7 +66,7 @@ class Rise:
     loss: Size  # their mean loss
     rows_before: int  # since the rise before
     loss_before: Size
-    comparison: Comparison | None = None  # of rows before and after; None until there are enough of these
+    comparison: Comparison = field(default_factory=lambda: Comparison(0, 0, 0, []))  # of rows before and after
 
     @property
     def size(self) -> float:
@@ -85,34 +83,22 @@ class Place(NamedTuple):
     time: str | None = None
 
 
-class Outcome(NamedTuple):
-    """Rows whose losses were tested, and the rises among them."""
+class Added(NamedTuple):
+    """Losses that were added."""
 
-    rows: np.ndarray  # (n,) int64: their numbers among those that were added
-    rises: list[tuple[int, int, Rise | None]]  # how many of these rows made it sure, its length, and it if it is kept
-
-
-class RiseSums(NamedTuple):
-    """Rises as the loop over the losses writes them down, each a row; sums as in the test."""
-
-    sure: np.ndarray  # how many losses of this call made it sure
-    lowest: np.ndarray  # the number of the loss at which it began; -1 where that was before this call
-    rows: np.ndarray
-    weight: np.ndarray
-    loss: np.ndarray
-    rows_before: np.ndarray
-    weight_before: np.ndarray
-    loss_before: np.ndarray
-    scale: np.ndarray
+    rows: int
+    rows_of_rise: int  # how many of the latest are of a rise that is sure now; 0 if there is none
+    is_kept: bool  # whether the rise is large enough to matter
 
 
 class LossRises(Part):
     """The rises of the losses of a stream: how many there were, and MOST_KEPT of them, the largest and the latest.
 
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
-    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None)).rises
-    []
-    >>> outcome = test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1, None))
+    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: Place(row + 1, "a.csv", row + 1))
+    Added(rows=2000, rows_of_rise=0, is_kept=False)
+    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: Place(row + 2001, "b.csv", row + 1))
+    Added(rows=9, rows_of_rise=13, is_kept=True)
     >>> rise = test.rises[0]
     >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
     (1, 1997, 13, 1.01, 6.13)
@@ -141,65 +127,40 @@ class LossRises(Part):
         self.start = np.zeros(4)  # the least gain so far, and the sums then
         self.place = Place()  # of the row after that
 
-    def add(
-        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[Any, ...]]
-    ) -> Outcome:
-        """Add losses (n,) in the order of their rows; nothing depends on how rows are divided into batches.
+    def add(self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], Place]) -> Added:
+        """Add losses (n,) in the order of their rows, until they have risen; no weight is 0.
 
-        Rows of weight 0, and losses that are NaN, are left out. The scale of losses is the mean of ``scale`` (n,), such
-        as the losses of guesses. ``place`` takes the number of one of these rows to its :class:`Place`.
+        The scale of losses is the mean of ``scale`` (n,), such as the losses of guesses. ``place`` takes the number of
+        one of these rows to its place. Nothing depends on how rows are divided into batches.
         """
-        used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
-        losses, weight, scale = losses[used], weight[used], scale[used]
-        start, rises = 0, []
-        progress, records = np.empty(3, np.int64), np.empty((MOST_AT_ONCE, len(RiseSums._fields)))
-        while start < len(used):
-            rows = (each[start:] for each in (losses, weight, scale))
-            follow(*rows, progress, records, *(getattr(self, name) for name in STATE))
-            n, lowest, n_records = progress.tolist()
-
-            def placed(row: int, rows: np.ndarray = used[start:]) -> Place:
-                return self.place if row < 0 else Place(*place(int(rows[row])))
-
-            rises += [(start + sure, length, rise) for sure, length, rise in self._kept(records[:n_records], placed)]
-            self.place = Place() if lowest < 0 and n_records else placed(lowest)
-            start += n
-        return Outcome(used, rises)
+        progress, records = np.empty(3, np.int64), np.empty((1, 9))
+        follow(losses, weight, scale, progress, records, *(getattr(self, name) for name in STATE))
+        n, lowest, has_risen = progress.tolist()
+        if not has_risen:
+            self.place = self.place if lowest < 0 else place(lowest)
+            return Added(n, 0, False)
+        began = int(records[0, 1])
+        is_kept = self._keep(records[0], self.place if began < 0 else place(began))
+        self.place = Place()
+        return Added(n, int(records[0, 2]), is_kept)
 
     @property
     def rows_since(self) -> int:
         """Rows from the one on at which a rise would have begun that is sure at the next row."""
         return int(self.sums[0] - self.start[1])
 
-    def of_interest(self) -> list[Rise]:
-        """The rises whose columns are compared: the largest and the LATEST."""
-        largest = max(self.rises, key=attrgetter("size"), default=None)  # the first of equals
-        return [rise for rise in self.rises[:-LATEST] if rise is largest] + self.rises[-LATEST:]
-
-    def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
-        """Keep the largest and the latest of the rises that are large enough to matter."""
-        sums = RiseSums(*records.T)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums.loss / sums.weight
-            before = np.where(sums.weight_before > 0.0, sums.loss_before / sums.weight_before, np.inf)
-            sizes = means - before
-            is_large = (means >= LEAST * before) & (sizes >= SMALL * sums.scale) & np.isfinite(means)
-        large, kept = np.flatnonzero(is_large), []
-        self.count += len(large)
-        described = {
-            *large[-MOST_KEPT:].tolist(),
-            *large[sizes[large] == sizes[large].max(initial=-np.inf)][:1].tolist(),
-        }
-        for k in large.tolist():
-            rise = None
-            if k in described:
-                n, n_before = int(sums.rows[k]), int(sums.rows_before[k])
-                rise = Rise(*place(int(sums.lowest[k])), n, float(means[k]), n_before, float(before[k]))
-                self.rises = [*self.rises, rise]
-                if len(self.rises) > MOST_KEPT:
-                    self.rises.pop(1 if self.rises[0] is max(self.rises, key=attrgetter("size")) else 0)
-            kept.append((int(sums.sure[k]), int(sums.rows[k]), rise))
-        return kept
+    def _keep(self, record: np.ndarray, place: Place) -> bool:
+        """Keep a rise with what the loop wrote down of it, if it is large enough to matter; whether it is."""
+        rows, weight, total, rows_before, weight_before, total_before, scale = record[2:].tolist()
+        loss = total / weight
+        before = total_before / weight_before if weight_before > 0.0 else np.inf
+        if not (np.isfinite(loss) and loss >= LEAST * before and loss - before >= SMALL * scale):
+            return False
+        self.count += 1
+        self.rises = [*self.rises, Rise(*place, int(rows), loss, int(rows_before), before)]
+        if len(self.rises) > MOST_KEPT:  # the first of the largest stays
+            self.rises.pop(1 if self.rises[0] is max(self.rises, key=attrgetter("size")) else 0)
+        return True
 
 
 @compiled

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.rows import rows_at
-from tunefree.model_files.column_samples import Compared
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.targets import Labels, RunningMean
@@ -42,22 +42,28 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         weighted = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
         weight, losses, scale = np.add.reduceat(weighted, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
+    used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
+    losses, weight, scale, starts = (each[used] for each in (losses, weight, scale, starts))
     before = trained.progress.rows - len(batch.weight)
+    while len(starts):
 
-    def place(row: int) -> Place:
-        first = int(starts[row])
-        file, number = origin(batch.file, int(batch.numbers[first]))
-        return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
+        def place(row: int, starts: np.ndarray = starts) -> Place:
+            first = int(starts[row])
+            file, number = origin(batch.file, int(batch.numbers[first]))
+            return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
 
-    outcome = rises.add(losses, weight, scale, place)
-    rows, chosen = starts[outcome.rows], {rise.row for rise in rises.of_interest()}
+        def matrix(places: np.ndarray, starts: np.ndarray = starts) -> np.ndarray:
+            rows = starts[places]
+            return samples.matrix(rows_at(batch.rows, rows), _targets(trained, learned.target, rows))
 
-    def matrix(places: np.ndarray) -> np.ndarray:
-        return samples.matrix(rows_at(batch.rows, rows[places]), _targets(trained, learned.target, rows[places]))
-
-    samples.add(len(rows), outcome.rises, rises.rows_since, chosen, matrix)
-    if outcome.rises:  # what others told of columns is forgotten, so that a pass that was cut ends as a whole one does
-        rises.rises = [rise if rise.row in chosen else replace(rise, comparison=None) for rise in rises.rises]
+        added = rises.add(losses, weight, scale, place)
+        samples.add(added.rows, added.rows_of_rise or rises.rows_since, matrix)
+        if added.rows_of_rise or samples.rows >= samples.stop > 0:
+            _compare(trained, added.rows_of_rise)
+            if added.rows_of_rise:
+                samples.note_rise(added.rows_of_rise, rises.rises[-1].row if added.is_kept else 0)
+            samples.add(0, rises.rows_since, matrix)  # which lets go of rows that nobody needs any more
+        losses, weight, scale, starts = (each[added.rows :] for each in (losses, weight, scale, starts))
 
 
 def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
@@ -67,33 +73,21 @@ def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
     return np.asarray(trained.model.codes(Labels(y.values, y.codes[rows]))[0], float)
 
 
-def compare(trained: Any) -> None:
-    """Compare columns before and after rises of the loss, for waiting rises whose rows are complete."""
+def _compare(trained: Any, n_others: int = 0) -> None:
+    """Compare columns at the rise that waits for it, by the rows so far but for the latest ``n_others``."""
     samples, rises = trained.samples, trained.rises
-    complete = [one for one in samples.waiting if one.stop <= samples.rows]
-    if complete:
-        rises.rises = _with_comparisons(trained, complete)
-        samples.settle({one.row for one in complete}, rises.rows_since)
+    comparison = samples.comparison(_moments(trained), n_others)
+    rises.rises = [replace(rise, comparison=comparison) if rise.row == samples.row else rise for rise in rises.rises]
+    samples.end_comparison()
 
 
-def _with_comparisons(trained: Any, waiting: list[Compared]) -> list[Rise]:
-    """The rises, those that wait with what changed by the rows so far."""
-    rows, moments = {one.row: one for one in waiting}, _moments(trained.encoder)
-    return [
-        replace(rise, comparison=trained.samples.comparison(rows[rise.row], moments)) if rise.row in rows else rise
-        for rise in trained.rises.rises
-    ]
-
-
-def _moments(encoder: Any) -> frozenset[int]:
+def _moments(trained: Any) -> frozenset[int]:
     """Keys of columns of dates: later rows have later ones, which tells nothing."""
-    keys, feature = [], 1
-    for place, column in enumerate(getattr(encoder, "columns", ())):
-        names, codes = column.dense_names(), range(MOST_CODES * place, MOST_CODES * (place + 1))
-        if column.kind == Timestamp.kind:
-            keys += [*range(feature, feature + len(names)), *(-1 - code for code in codes)]
-        feature += len(names)
-    return frozenset(keys)
+    dates = {column.name for column in getattr(trained.encoder, "columns", ()) if column.kind == Timestamp.kind}
+    if not dates:
+        return frozenset()
+    layout = Layout.of_encoder(trained.encoder)
+    return frozenset(key for key in trained.samples.columns.keys if layout.parts[layout.part_of(key)].column in dates)
 
 
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
@@ -114,9 +108,8 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """End the pass: compare columns, and forget the name of the last file, since models do not depend on such names."""
+    """End the pass: forget the name of the last file, since models do not depend on such names."""
     if trained.rises is not None:
-        compare(trained)
         row, *_, time = trained.rises.place
         trained.rises.place = Place(row, EARLIER, row, time)
 
@@ -129,8 +122,6 @@ def changed_most(rise: dict[str, Any]) -> str:
     >>> changed_most({"rows_compared": [512, 200], "columns_compared": 9, "changed": [values | shares]})
     "changed most: 'age' (18 to 25: 10 % of the rows before, 60 % after)"
     """
-    if rise["rows_compared"] is None:
-        return "columns are compared for the largest and the latest rises"
     if not rise["columns_compared"]:
         return "too few rows to compare columns, {} before and {} after".format(*rise["rows_compared"])
     if not rise["changed"]:
@@ -147,17 +138,17 @@ def drifts_of(trained: Any) -> list[dict[str, Any]]:
     """The largest rise of the loss and the latest, with the columns that changed most, for programs."""
     if trained.rises is None or not trained.rises.rises:
         return []
-    compare(trained)
+    if trained.samples.row:
+        trained = replace(trained, rises=copy(trained.rises), samples=copy(trained.samples))
+        _compare(trained)
     layout = Layout.of_encoder(trained.encoder)
-    return [_described(rise, trained, layout) for rise in _with_comparisons(trained, trained.samples.waiting)]
+    return [_described(rise, trained, layout) for rise in trained.rises.rises]
 
 
 def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
     """A rise with names of columns."""
     fields, comparison = asdict(rise), rise.comparison
     del fields["comparison"]
-    if comparison is None:
-        return fields | {"rows_compared": None, "columns_compared": None, "changed": None}
     changed: dict[tuple[str, str], dict[str, Any]] = {}
     for change in comparison.changes:  # of the parts of a column the one that changed most stands for it
         column = {"column": _column(change.key, trained, layout), "of": RELATION if change.is_relation else VALUES}
@@ -166,9 +157,9 @@ def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
             shares = {"share_before": change.before, "share_after": change.after}
             described |= {"bin": _bin_named(change.key, change.bin, trained, layout), **shares}
         changed.setdefault((column["column"], column["of"]), described)
-    compared = [comparison.rows_before, comparison.rows_after]
+    rows = [comparison.rows_before, comparison.rows_after]
     return fields | {
-        "rows_compared": compared,
+        "rows_compared": rows,
         "columns_compared": comparison.columns,
         "changed": list(changed.values()),
     }
@@ -178,8 +169,7 @@ def _column(key: int, trained: Trained, layout: Layout) -> str:
     """The name of a column that was compared."""
     if key == TARGET:
         return trained.plan.target or "the label"
-    part = int(layout.feature_parts[key]) if key > 0 else layout.code_source(-1 - key)[1]
-    return layout.parts[part].column
+    return layout.parts[layout.part_of(key)].column
 
 
 def _bin_named(key: int, content: Bin, trained: Trained, layout: Layout) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ FEWEST_COUNTED = 20  # rows in which row numbers are told
 MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may name them
 LEAK = 0.02  # share of what there is to predict that a column alone leaves if it may give the target away
 FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak to be told
-ROWS_OF_A_LEAF = 20  # of the tree that shows what the other columns tell
 MOST_ALIKE, MOST_NAMED = 4, 8  # findings of one kind, and names in one of them
 BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
 FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
@@ -269,26 +268,23 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
     n = len(target)
     learned = np.arange(n) * BLOCKS // n % 2 == 0
 
-    def misses(rows: np.ndarray, predict: Callable[..., np.ndarray], option: bool) -> float:
+    def misses(values: Values) -> float:
         """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
-        halves = (learned, ~learned)
-        errors = [target[~half] - predict(rows[half], target[half], rows[~half], option) for half in halves]
-        return float(sum(np.count_nonzero(part) if is_classes else part @ part for part in errors))
+        numbers, wrong = np.where(np.isnan(values.numbers), np.inf, values.numbers), 0.0
+        for half in (learned, ~learned):
+            here, there = numbers[half], numbers[~half]
+            errors = target[~half] - _predicted(here, target[half], there, values.are_codes, is_classes)
+            wrong += float(np.count_nonzero(errors) if is_classes else errors @ errors)
+        return wrong
 
-    by_column = _predicted_class if is_classes else _predicted_number
-    none = misses(np.zeros(n), by_column, False)
+    none = misses(Values(np.zeros(n), False))
     if none == 0 or (is_classes and none < FEWEST_MISSES):
         return []
     most = LEAK * none + is_classes  # a row between the classes is predicted by chance
-    alone = {name: misses(values.numbers, by_column, values.are_codes) for name, values in columns.items()}
-    telling = {name: missed for name, missed in alone.items() if missed <= most}
-    others = [values.numbers for name, values in columns.items() if name not in telling]
-    without = none
-    if telling and others:
-        without = min(misses(np.column_stack(others).astype(np.float32), _predicted_by_tree, is_classes), none)
+    alone = {name: missed for name, values in columns.items() if (missed := misses(values)) <= most}
     known = "it may give the target away, unless it is known when predictions are made"
-    words = {name: _leak_in_words(missed, without, none, n, is_classes) for name, missed in telling.items()}
-    return [Finding(name, LEAK_OF_TARGET, f"{word}: {known}", ignore(name)) for name, word in words.items()]
+    words = {name: f"{_leak(missed, none, n, is_classes)}: {known}" for name, missed in alone.items()}
+    return [Finding(name, LEAK_OF_TARGET, evidence, ignore(name)) for name, evidence in words.items()]
 
 
 def ignore(name: str) -> str:
@@ -301,55 +297,33 @@ def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
     return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
 
 
-def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:
+def _leak(misses: float, none: float, n: int, is_classes: bool) -> str:
+    """How well a column predicts alone, in words; ``none`` is missed by the best constant."""
     if is_classes:
-        alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
-        comparison = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"alone predicts {alone} of {n:,} rows right, {comparison}"
-    alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
-    return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
+        alone, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, none))
+        return f"alone predicts {alone} of {n:,} rows right, where the most frequent class gets {nothing}"
+    return f"alone explains {100 * (1 - misses / none):.2f} % of the variance of the target"
 
 
-def _predicted_by_tree(here: np.ndarray, targets: np.ndarray, there: np.ndarray, is_classes: bool) -> np.ndarray:
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+def _predicted(
+    here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool, is_classes: bool
+) -> np.ndarray:
+    """Targets of rows by the numbers of a column: of those with the same or the nearest number; of new codes, of all.
 
-    kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-    predicted: np.ndarray = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(here, targets).predict(there)
-    return predicted
-
-
-def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
-    """The most frequent class of rows with the same or the nearest value; for new categories, of all rows."""
-    different, inverse = np.unique(np.where(np.isnan(here), np.inf, here), return_inverse=True)
-    k = int(classes.max()) + 1
-    pairs, counts = np.unique(inverse * k + classes, return_counts=True)
-    order = np.lexsort((counts, pairs // k))
-    best = pairs[order][np.append(np.diff(pairs[order] // k) != 0, True)] % k
-    place = _nearest(different, np.where(np.isnan(there), np.inf, there))
-    is_new = are_codes & (different[place] != np.where(np.isnan(there), np.inf, there))
-    return np.where(is_new, np.bincount(classes).argmax(), best[place])
-
-
-def _predicted_number(here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
-    """The mean of rows with the same value, interpolated between values; for new categories, of all rows."""
-    missing = np.isnan(here)
-    missing_mean = targets[missing].mean() if missing.any() else targets.mean()
-    if missing.all():
-        return np.full(len(there), missing_mean)
-    different, inverse = np.unique(here[~missing], return_inverse=True)
-    means = np.bincount(inverse, targets[~missing]) / np.bincount(inverse)
-    predicted = np.interp(there, different, means)
-    if are_codes:
-        predicted = np.where(different[_nearest(different, there)] == there, predicted, targets.mean())
-    return np.where(np.isnan(there), missing_mean, predicted)
-
-
-def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The places of the nearest of some values."""
-    above = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
-    below = np.maximum(above - 1, 0)
-    with np.errstate(invalid="ignore"):
-        return np.where(values - ascending[below] < ascending[above] - values, below, above)
+    These are the most frequent class, or the mean, between numbers interpolated.
+    """
+    different, inverse = np.unique(here, return_inverse=True)
+    if is_classes:
+        k, usual = int(targets.max()) + 1, np.bincount(targets).argmax()
+        pairs, counts = np.unique(inverse * k + targets, return_counts=True)
+        pairs = pairs[np.lexsort((counts, pairs // k))]
+        by_number = pairs[np.append(np.diff(pairs // k) != 0, True)] % k
+    else:
+        usual, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
+        if not are_codes:
+            return np.interp(there, different, by_number)
+    place = np.searchsorted(different[:-1] / 2 + different[1:] / 2, there, "right")
+    return np.where(are_codes & (different[place] != there), usual, by_number[place])
 
 
 def target_numbers(sample: Sample, task: str) -> np.ndarray | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,10 @@ from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan, signs_of
-from tunefree.model_files.progress import IN_MEMORY, Occurrence, Occurrences
+from tunefree.model_files.progress import IN_MEMORY
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import Model
 from tunefree.pool.options import usual_view
-from tunefree.pool.targets import FEWEST_ROWS
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.files import display_name
 from tunefree.stream.formats import TABLE
@@ -157,8 +157,6 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
     trained.model.reserve(batch.n_features)
     step = learn(trained, batch)
     Notes().step(trained, step)
-    if trained.samples is not None:  # so that the model does not depend on when somebody asks for changes
-        rises.compare(trained)
     return step
 
 
@@ -185,32 +183,18 @@ class Notes(Callback):
         if batch.tally is not None:
             progress.tally = batch.tally
         if progress.number == 0:
-            self._follow_targets(trained, step)
+            self._follow_targets(trained, step.learned.target)
             rises.follow(trained, step, self.origin)
 
-    def _follow_targets(self, trained: Trained, step: Step) -> None:
-        """Note the order of targets, rows of rare classes, and probabilities of classes that have weights."""
-        y, batch = step.learned.target, step.batch
+    def _follow_targets(self, trained: Trained, y: Any) -> None:
+        """Note the order of targets, and how many rows each class has."""
         is_of_classes = trained.model.task == "classification"
         codes = trained.model.codes(y)[0] if is_of_classes else y
         if trained.order is not None:
             trained.order.add(codes)
-        if not is_of_classes:
-            return
-        known = trained.progress.occurrences
-        known += [Occurrences() for _ in range(len(known), len(trained.model.classes))]
-        for k, count in enumerate(np.bincount(codes, minlength=len(known)).tolist()):
-            known[k].rows += count
-            if known[k].rows >= FEWEST_ROWS:
-                known[k].first = []
-            elif count:
-                rows = batch.numbers[codes == k].tolist()
-                known[k].first += [Occurrence(*self.origin(batch.file, row)) for row in rows]
-        if trained.plan.class_weight and trained.model.loss_is_log_loss:
-            probabilities, weight = trained.model.probabilities(step.predictions), batch.weight
-            for k, seen in enumerate(known[: probabilities.shape[1]]):  # row by row, wherever batches are cut
-                seen.weight = float(np.append(seen.weight, weight[codes == k]).cumsum()[-1])
-                seen.predicted = float(np.append(seen.predicted, weight * probabilities[:, k]).cumsum()[-1])
+        if is_of_classes:
+            counts = zip_longest(trained.progress.class_rows, np.bincount(codes).tolist(), fillvalue=0)
+            trained.progress.class_rows = [before + now for before, now in counts]
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:

@@ -14,12 +14,11 @@ from tunefree.stream.batch import BadRows, Position, Tally, row_numbers, with_ro
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
 from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
-from tunefree.stream.notation import is_plain_number
 from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
-from tunefree.training.reading import Reading, Sample, begin
+from tunefree.training.reading import Reading, Sample, begin, chunks_of
 from tunefree.training.roles import Finding
-from tunefree.training.targets import rows_with_usable_targets, target_of, task_of
+from tunefree.training.targets import rows_with_usable_targets, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
 PLACES = 8  # that are read
@@ -35,16 +34,15 @@ class Kind(NamedTuple):
     plural: str
     why: str  # a column is of it
     option: str | None = None  # that says so
-    otherwise: tuple[str, ...] = ()  # options by which a column of it is read otherwise
 
 
 KINDS = {
-    "number": Kind("numbers", "numbers", "numeric", ("categorical",)),
-    "category": Kind("categories", "no numbers, dates or texts", "categorical", ("numeric", "date", "text")),
-    "boolean": Kind("true or false", "true and false", None, ("categorical",)),
-    "moment": Kind("dates", "dates", "date", ("date", "categorical")),
-    "time": Kind("times of day", "times of day", None, ("categorical",)),
-    "text": Kind("texts", "words in values that hardly repeat", "text", ("categorical",)),
+    "number": Kind("numbers", "numbers", "numeric"),
+    "category": Kind("categories", "no numbers, dates or texts", "categorical"),
+    "boolean": Kind("true or false", "true and false"),
+    "moment": Kind("dates", "dates", "date"),
+    "time": Kind("times of day", "times of day"),
+    "text": Kind("texts", "words in values that hardly repeat", "text"),
     "bag": Kind("lists of words", "lists of strings"),
     "vector": Kind("lists of numbers", "lists of numbers"),
 }
@@ -65,7 +63,6 @@ class ColumnView(NamedTuple):
     different: int  # values
     range: tuple[Any, Any] | None  # the smallest and the largest number, or date
     examples: list[str]
-    options: tuple[str, ...]  # that would change how it is read
 
     @property
     def values(self) -> str:
@@ -91,15 +88,6 @@ class ColumnsView:
     columns: list[ColumnView]
     findings: list[Finding]
     unusable: list[str] = field(default_factory=list)
-
-    def facts(self) -> dict[str, Any]:
-        """The view as a dict for JSON."""
-        shown = [
-            column._asdict() | {"findings": [one._asdict() for one in self.findings if one.column == column.name]}
-            for column in self.columns
-        ]
-        head = {"source": self.name, "rows": self.rows, "sample": self.where, "task": self.task, "why": self.why}
-        return head | {"columns": shown, "notes": self.notes()}
 
     def notes(self) -> list[str]:
         """Roles of columns, and columns that cannot be used, with the option that decides it."""
@@ -132,7 +120,7 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     Returns
     -------
     ColumnsView
-        Printed, it is a table; ``facts()`` has all of it as a dict.
+        Printed, it is a table.
 
     Raises
     ------
@@ -149,9 +137,8 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     age     number   numbers  0.0 %    2          20.5 to 60.5: 20.5, 60.5
     rich    target   texts    0.0 %    2          no, yes
     note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass `ignore='id'`
-    note: column 'age': alone predicts 100.00 % of 200 rows right, where a tree of the other columns gets 50.00 %, and \
-the most frequent class 50.00 %: it may give the target away, unless it is known when predictions are made; pass \
-`ignore='age'`
+    note: column 'age': alone predicts 100.00 % of 200 rows right, where the most frequent class gets 50.00 %: it may \
+give the target away, unless it is known when predictions are made; pass `ignore='age'`
     """
     plan = plan_of({"target": target, **options})
     return view_of(open_source(data, is_table=target is not None), plan)
@@ -164,61 +151,52 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     is_labelled = plan.target is not None
     bad = BadRows(True, True, classes=plan.classes, target=plan.target, names_columns=True)
     reading = begin(source, plan, bad, is_labelled)
-    spread = _sample_of(source, reading, plan)
-    sample, where, problems = (reading.first, SEEN_FIRST, _unusable(bad)) if spread is None else spread
+    sample, where = _sample_of(source, reading, bad)
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.tables[0].schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
     further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
-    notes = [*map(str, doubts_of_columns(reading.encoder)), *problems]
+    notes = [*map(str, doubts_of_columns(reading.encoder)), *_unusable(bad)]
     return ColumnsView(source.name, sample.n_rows, where, task, why, views, first + further, notes)
 
 
-def _sample_of(source: Source, reading: Reading, plan: Plan) -> tuple[Sample, str, list[str]] | None:
-    """All rows of a short source, or rows from places all over a long one; None if it can be read only once.
+def _sample_of(source: Source, reading: Reading, bad: BadRows) -> tuple[Sample, str]:
+    """All rows of a short source, or rows from places all over a long one, and which these are, in words.
 
-    Then, in words, which rows these are, and what would stop a training.
+    Of a source that can be read only once they are the first.
     """
-    places, bad = source.places(PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
-    bad.names_columns = True
+    places = source.places(PLACES)
     if not places:
-        return None
+        return reading.first, SEEN_FIRST
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
-    options = {"types": reading.encoder.types(), "na_values": reading.encoder.na_values, "ignored": plan.ignore}
-    problems: list[str] = []
+    bad.tally = Tally()
+    sample = _rows_from(source, reading, bad, [places[0]], most)
+    if sample.n_rows < most or len(places) == 1:
+        return sample, f"{'all' if sample.n_rows < most else 'the first'} {sample.n_rows:,} rows"
+    bad.tally = Tally()
+    sample = _rows_from(source, reading, bad, places, most // len(places))
+    return sample, f"{sample.n_rows:,} rows from {len(places)} places"
 
-    def read(sample: Sample, place: Position, n_rows: int, n_chunks: int) -> bool:
-        """Add so many rows from a place on to a sample; whether these are all that there are."""
-        try:
-            for number, chunk in enumerate(source.chunks(place, bad, **options)):
-                if n_rows <= 0 or number == n_chunks:
-                    return False
-                numbers, n = row_numbers(chunk)[:n_rows], chunk.data.num_rows
-                chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, n_rows), numbers))
-                batch = reading.encoder.encode(chunk, False, bad, reading.encoder.target is not None)
-                batch = rows_with_usable_targets(batch, bad)
-                sample.tables.append(chunk.data)
-                sample.usable.append(np.isin(numbers, batch.numbers))
-                sample.targets.append(batch.target)
-                if batch.target is not None:
-                    target_of(reading.task, batch)  # which has an error for what a training cannot learn
-                n_rows -= n
-        except DataError as error:
-            problems.append(f"a training would stop: {error}")
-        return n_rows >= 0 and not problems
 
-    sample = Sample([], [], [])
-    is_whole = read(sample, places[0], most, PLACES)
-    if not is_whole and not problems and len(places) > 1:
-        sample, bad.tally = Sample([], [], []), Tally()
-        for place in places:
-            read(sample, place, most // PLACES, 1)
-    is_spread, n = len(places) > 1 and not problems, f"{sample.n_rows:,}"
-    spread = f"{n} rows from {len(places)} places" if is_spread else f"the first {n} rows"
-    return sample, f"all {n} rows" if is_whole else spread, problems[:1] + _unusable(bad)
+def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Position], n_rows: int) -> Sample:
+    """So many rows from each of some places on, or those that there are."""
+    sample, encoder = Sample([], [], []), reading.encoder
+    for place in places:
+        left = n_rows
+        for chunk in chunks_of(source, encoder, bad, place):
+            numbers = row_numbers(chunk)[:left]
+            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, left), numbers))
+            batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            sample.tables.append(chunk.data)
+            sample.usable.append(np.isin(numbers, batch.numbers))
+            sample.targets.append(batch.target)
+            left -= len(numbers)
+            if not left:
+                break
+    return sample
 
 
 def _unusable(bad: BadRows) -> list[str]:
@@ -240,29 +218,26 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
-    kind, why, options = _kind_of(name, column, reading, plan)
+    kind, why = _kind_of(name, column, reading, plan)
     read = arrays
     # Python has no dates after the year 9999.
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     distinct = list(dict.fromkeys(_as_written(value) for value in values))
-    if why == KINDS["category"].why and distinct and all(map(is_plain_number, distinct)):  # of a table with types
-        why = "digits, stored as strings or categories"
     missing = 1.0 - len(values) / max(sample.n_rows, 1)
     range = _range_of(column, read, values)
-    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES], options)
+    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES])
 
 
-def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
-    """The kind of a column, the reason, and the option that would change it."""
+def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str]:
+    """The kind of a column, or its role, and the reason."""
     if column is not None:
-        return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
+        return column.kind, why_of(plan, column)
     for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
         if name == named:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
-            why = "named by task" if role == "target" and plan.task else why
-            return role, why, ("task",) if role == "target" else ()
-    return "left out", "named by ignore", ()
+            return role, "named by task" if role == "target" and plan.task else why
+    return "left out", "named by ignore"
 
 
 def why_of(plan: Plan, column: Any) -> str:
