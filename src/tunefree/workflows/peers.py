@@ -25,13 +25,28 @@ from tunefree.stream.columns import Faults
 from tunefree.stream.kinds import Text, converted
 from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
-from tunefree.workflows.paired import CONSTANT, FOLDS, PairedComparison, Truth, compared, linear_name
+from tunefree.workflows.paired import PairedComparison, Truth, compared
 
 OF_CONSTANTS = ("square", "absolute", "quantile", "poisson", "gamma", "tweedie")  # losses that they have
+FOLDS = 5
+CONSTANT = "constant"
 TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
+
+
+def linear_name(task: str, loss: str | None) -> str:
+    """The name of the linear model with this loss.
+
+    >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
+    ('quantile regression', 'ridge regression')
+    """
+    if task == "classification":
+        return "logistic regression"
+    names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
+    names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
+    return names.get(kind_of(loss), "ridge regression")
 
 
 class Features(NamedTuple):

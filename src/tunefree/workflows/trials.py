@@ -30,8 +30,8 @@ from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, o
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers, note_learned
-from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
-from tunefree.workflows.peers import TREES, features_of, peers_of
+from tunefree.workflows.paired import PairedComparison, Truth, compared
+from tunefree.workflows.peers import FOLDS, TREES, features_of, peers_of
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
