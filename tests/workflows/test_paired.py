@@ -12,7 +12,6 @@ from tunefree.stream.source import open_source
 from tunefree.workflows import trials
 from tunefree.workflows.metrics import mean_interval
 from tunefree.workflows.paired import Truth, compared
-from tunefree.workflows.peers import features_of, peers_of
 
 
 def truth_of(targets, classes=("no", "yes"), weight=None, groups=None, task="classification", loss=None):
@@ -131,15 +130,13 @@ def test_peers_learn_the_loss_or_are_left_out(loss, left_out):
     y = random.poisson(np.exp(table["a"].to_numpy())).astype(float)
     truth = truth_of(y, [], random.random(200), task="regression", loss=loss)
     plan = Plan(target="y", task="regression", loss=loss)
-    encoder = trials.read(open_source(table.append_column("y", pa.array(y))), plan, plan.bad_rows()).encoder
-    features, _ = features_of(encoder.columns, [table])
-    peers, without = peers_of(truth, features, 1)
+    data = trials.read(open_source(table.append_column("y", pa.array(y))), plan, plan.bad_rows())
+    peers, without = trials.peers([data], truth, 1)
     assert set(without) == left_out
     rows = np.arange(100)
-    judged = {}
-    for peer in peers:
-        predictions, _ = peer.timed(features.at(rows), truth.at(rows), features.at(rows + 100))
-        judged[peer.name] = truth.at(rows + 100).judged(peer.name, predictions).losses.mean()
+    test, judged = truth.at(rows + 100), {}
+    for name, learn in peers.items():
+        judged[name] = test.judged(name, learn(rows, rows + 100)[0]).losses.mean()
     others = [value for name, value in judged.items() if name != "constant"]
     assert all(map(math.isfinite, judged.values())) and (not others or min(others) < judged["constant"])
 

@@ -32,7 +32,7 @@ from tunefree.training.targets import rows_with_usable_targets, target_of, with_
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import PairedComparison, Truth, compared
-from tunefree.workflows.peers import FOLDS, TREES, features_of, peers_of
+from tunefree.workflows.peers import FOLDS, TREES, Peer, features_of, peers_of
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -268,20 +268,26 @@ def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
     chosen, left_out = peers_of(truth, features, n_jobs or -1)
     left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts and any(peer.name in TREES for peer in chosen):
+    if features.texts and chosen.keys() & {*TREES}:
         left_out |= {"texts": "the trees of peers do not see them"}
+    counts = truth.weight > 0.0
+    if truth.task == "classification":
+        counts &= truth.targets < len(truth.classes)
 
-    def entrant(peer: Any) -> Learn:
+    def entrant(peer: Peer) -> Learn:
         def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
+            began, learned = time.perf_counter(), learned[counts[learned]]
             try:
-                predictions, seconds = peer.timed(features.at(learned), truth.at(learned), features.at(judged))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
+                    predictions = peer(features.at(learned), truth.at(learned), features.at(judged))
             except ValueError as error:
                 raise PeerError(str(error) or type(error).__name__) from None
-            return predictions, seconds
+            return predictions, time.perf_counter() - began
 
         return learn
 
-    return {peer.name: entrant(peer) for peer in chosen}, left_out
+    return {name: entrant(peer) for name, peer in chosen.items()}, left_out
 
 
 def compare(
