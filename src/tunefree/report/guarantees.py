@@ -50,22 +50,14 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 
 
 def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Losses that no linear model can have, by radius, and the radius up to which it cannot be better by much."""
+    """Losses that no linear model can have, by radius."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
     bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
-    largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
-    if largest:
-        gap_column = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
-        columns = [gap_column, Column("up to radius", Format(".3g", unit=unit), "radius")]
-        blocks.append(
-            Table("How much better a linear model can be", columns, largest, key="largest_radii", is_open=False)
-        )
-    return blocks
+    return [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
 
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
-from tunefree.plotting.style import BLUE, LEADER, shortened, span
+from tunefree.plotting.style import LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import (
     ABSENT,
@@ -46,12 +45,8 @@ INTERVALS = (
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
-LATELY = 4  # cuts: half a doubling of rows
 EARLY = 4.0  # the highest loss shown is at most so many times the last
-STREAM = (
-    "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately: mean over the latest"
-    " rows, about 30 % of them."
-)
+STREAM = "Each row is predicted before it is learned: mean over all rows so far."
 RISES = "Triangles: where the loss rose, as a test says."
 CALIBRATION = (
     "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
@@ -133,22 +128,16 @@ def _stream(trained: Trained) -> list[Block]:
     if len(curve) < 3:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
-    doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    late = [point.rows for point in doublings[1:]]
-    recent = [now.loss_since(before) for before, now in pairwise(doublings)]
-    lines = [charts.Series("all of it", rows, means, LEADER)]
-    if late:  # few rows have no rows lately
-        lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
-    top = min(max(*means, *recent), EARLY * means[-1]) if means[-1] > 0.0 else max(*means, *recent)
-    low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
-    highest = 1.1 * max(top, *(line.y[-1] for line in lines))
-    y_range = max(low, 0.0), min(high, highest) if highest > max(low, 0.0) else high
+    top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
+    low, high = span([top, *means[2:]], 0.06)
+    y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss goes from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
     marks = [row for row in rises if row >= rows[0]]
     loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
+    lines = [charts.Series("", rows, means, LEADER)]
     draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]

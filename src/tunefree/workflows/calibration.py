@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
-from tunefree.intervals.conformal import checked_parts
 from tunefree.pool.quantiles import target_intervals
 from tunefree.stream.batch import Batch
 from tunefree.workflows.metrics import Measure, Scored, parts_by_mass, share_of
@@ -76,16 +74,6 @@ def calibration_error(scored: Scored) -> float:
     0.1
     """
     return distance(equal_parts(scored, scored.probability, scored.is_right, BINS))
-
-
-def check_interval(model: Any, coverage: float) -> None:
-    """Raise a ModelError if intervals of this coverage cannot be measured."""
-    if len(checked_parts("interval", coverage)) != 1 or np.ndim(coverage):
-        raise ModelError("`interval` is the coverage of the intervals that are measured; pass one number")
-    if model.pool is None:
-        raise ModelError("`interval` needs the evidence that the pool has; train without `learner`")
-    if model.task != "regression":
-        raise ModelError("`interval` is for numbers, and this model predicts classes; leave it out")
 
 
 def interval_metrics(

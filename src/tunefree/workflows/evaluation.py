@@ -23,8 +23,9 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.workflows.calibration import ClassReliability, check_interval, class_reliability, interval_metrics
+from tunefree.workflows.calibration import ClassReliability, class_reliability, interval_metrics
 from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, lift, measures
+from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
 KNOWN = "known rows are predicted better than new ones"
@@ -134,7 +135,7 @@ def evaluate(
     if interval is not None and progressive:
         raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
     if interval is not None:
-        check_interval(model, interval)
+        OutputColumns(interval=(interval,)).check(model)
     note_learned(trained, source, bad)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure

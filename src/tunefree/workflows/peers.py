@@ -209,10 +209,6 @@ def _linear_model(truth: Truth) -> Any:
         return linear_model.LogisticRegressionCV(Cs=STRENGTHS, cv=folds, scoring="neg_log_loss", max_iter=1000)
     if level is None and not has_log_link(loss):
         return linear_model.RidgeCV(alphas=1.0 / STRENGTHS)
-    if len(truth.targets) < 2 * FOLDS:
-        return (
-            linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
-        )
     model: Any = linear_model.QuantileRegressor(quantile=level)
     scoring = make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
     if level is None:
