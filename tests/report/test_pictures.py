@@ -13,7 +13,7 @@ from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
-from tunefree.plotting import charts, files, generations
+from tunefree.plotting import files, generations
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
@@ -100,12 +100,6 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     generations.draw_losses(axes, model.pool, "loss")
     (line,) = (line for line in axes.lines if line.get_label() == "the whole mixture")
     np.testing.assert_array_equal(line.get_ydata(), generations._blocks(model.pool)[1][:, -1])
-
-
-def test_coverage_is_drawn_less_what_is_asked_for():
-    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
-    charts.draw_coverage(axes, [0.5, 0.9], [0.625, 0.875], [0.4, 0.8], [0.6, 1.0])
-    assert axes.lines[1].get_ydata() == pytest.approx([0.125, -0.025])
 
 
 def test_a_figure_in_a_page_has_its_ids_and_the_colours_of_the_page():

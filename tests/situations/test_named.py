@@ -65,7 +65,6 @@ def verdicts(name, seed):
     is_few = places < n + m
     losses = [one.losses[~is_few].mean() for one in judged]
     of_few = [one._replace(losses=one.losses[is_few], errors=one.errors[is_few]) for one in judged]
-    of_few = [one if one.probability is None else one._replace(probability=one.probability[is_few]) for one in of_few]
     comparison = compared(truth.at(places[is_few]), of_few, "y", "")
     differences = np.array(losses[1:]) - losses[0]
     intervals = [one.loss_difference for one in comparison.contenders[1:]]

@@ -60,16 +60,6 @@ def test_no_threshold_costs_less_than_the_one_of_least_cost():
         assert best.cost.value <= min(decided.cost_of_all, decided.cost_of_none) * (1 + 1e-12)
 
 
-def test_the_curve_has_the_area_of_the_ranking_and_no_point_twice():
-    probability, codes, weight = draws(5000)
-    of_rows = scored(probability, codes, weight)
-    curve = decisions(of_rows, LABELS).curve
-    x, y = [1 - point.specificity for point in curve], [point.sensitivity for point in curve]
-    assert np.trapezoid(y, x) == pytest.approx(of_rows.metrics(weight)["auc"])
-    assert (x[0], y[0], x[-1], y[-1]) == pytest.approx((0, 0, 1, 1))
-    assert len({point.threshold for point in curve}) == len(curve) <= 200
-
-
 def test_one_class_against_the_others_is_that_of_two_classes():
     probability, codes, _ = draws()
     three = np.column_stack([(1 - probability) / 2, (1 - probability) / 2, probability])
@@ -90,7 +80,6 @@ def test_one_class_in_the_rows_leaves_out_what_is_unknown():
     first = decided.decisions[0]
     assert math.isnan(first.specificity.value)
     assert (first.specificity.low, first.sensitivity.value, decided.cost_of_all) == (None, 0.5, 0.0)
-    assert all(math.isnan(point.specificity) for point in decided.curve)
     assert decided.decisions[-1].cost.value == 0.0
 
 

@@ -12,16 +12,13 @@ from tunefree.core.errors import DataError
 from tunefree.pool.quantiles import target_intervals
 from tunefree.stream.batch import BadRows
 from tunefree.workflows.calibration import (
-    ASKED,
     BINS,
-    CELLS,
     COVERAGE,
     SCORE,
     WIDTH,
-    by_sureness,
-    calibration,
+    calibration_error,
     class_reliability,
-    tenths_of,
+    equal_parts,
 )
 from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, evaluate, slices_of
 from tunefree.workflows.metrics import Scored, measures
@@ -115,32 +112,26 @@ def test_slices_of_categories_numbers_and_missing_values():
 
 
 def expected_error(probabilities, right, weight):
-    """The expected calibration error from all rows at once: sorted, and cut where rows of one cell do not part."""
-    order = np.argsort(probabilities, kind="stable")
-    cells = np.minimum(np.floor(probabilities[order] * CELLS), CELLS - 1)
+    """The expected calibration error row by row: sorted, and cut where rows of one probability do not part."""
     mass, bins = weight.sum(), {}
-    for cell in np.unique(cells):
-        rows = order[cells == cell]
-        middle = weight[order[cells < cell]].sum() + weight[rows].sum() / 2
+    for p in np.unique(probabilities):
+        rows = np.flatnonzero(probabilities == p)
+        middle = weight[probabilities < p].sum() + weight[rows].sum() / 2
         bins.setdefault(min(int(BINS * middle / mass), BINS - 1), []).extend(rows)
-    total = 0.0
-    for rows in bins.values():
-        share = weight[rows].sum() / mass
-        if share > 0:
-            accuracy = np.average(right[rows], weights=weight[rows])
-            total += share * abs(accuracy - np.average(probabilities[rows], weights=weight[rows]))
-    return total
+    return sum(
+        weight[rows].sum() / mass * abs(np.average(right[rows] - probabilities[rows], weights=weight[rows]))
+        for rows in bins.values()
+    )
 
 
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
-def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
+def test_the_error_is_that_of_rows_in_their_order(n, seed, spread, weighted):
     rng = np.random.default_rng(seed)
-    probabilities = np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0)
+    probabilities = np.round(np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0), 2)
     right = rng.random(n) < probabilities - 0.1
     weight = rng.exponential(size=n) if weighted else np.ones(n)
-    assert calibration(probabilities, right, weight).error == pytest.approx(
-        expected_error(probabilities, right, weight), abs=1e-9
-    )
+    scored = Scored(weight, {}, probability=probabilities, is_right=right)
+    assert calibration_error(scored) == pytest.approx(expected_error(probabilities, right, weight), abs=1e-9)
 
 
 N, N_NEW = 800, 600
@@ -165,8 +156,9 @@ def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):
     new = table(N_NEW, 1)
     found = evaluate(of_numbers, open_source(new), BadRows(), "group", interval=0.8)
     rows = {name: new[name] for name in ("x", "group")}
-    predicted = list(_intervals(of_numbers, rows, [0.8, *ASKED]))
-    low, high = predicted[0]
+    batch = next(encoded(of_numbers, rows))
+    predictions = of_numbers.model.predict(batch.rows)
+    low, high = target_intervals(of_numbers.model, batch.rows, predictions, np.array([0.8]))[:, 0].T
     is_in, weight = (low <= new["y"]) & (new["y"] <= high), new["weight"]
     score = high - low + 10.0 * np.maximum(low - new["y"], 0.0) + 10.0 * np.maximum(new["y"] - high, 0.0)
     expected = {COVERAGE: is_in, WIDTH: high - low, SCORE: score}
@@ -176,42 +168,28 @@ def test_coverage_width_and_score_are_those_of_the_intervals(of_numbers):
             of_slice = new["group"] == part.value
             mean = np.average(values[of_slice], weights=weight[of_slice])
             assert part.measures[name].value == pytest.approx(mean)
-    for part, (low, high) in zip(found.covered, predicted[1:], strict=True):
-        inside = (low <= new["y"]) & (new["y"] <= high)
-        assert part.covered == pytest.approx(np.average(inside, weights=weight))
-        assert part.low <= part.asked <= part.high
-    tenths = tenths_of(found.scored)
-    assert sum(tenth.rows for tenth in tenths) == N_NEW and (np.diff([tenth.mean for tenth in tenths]) > 0.0).all()
+    parts = equal_parts(found.scored, found.scored.means[WIDTH], found.scored.means[COVERAGE])
+    assert sum(part.rows for part in parts) == N_NEW and (np.diff([part.mean for part in parts]) > 0.0).all()
 
 
-def _intervals(trained, rows, coverages):
-    batch = next(iter(trained.encoder.encode(chunk, False, BadRows(), False) for chunk in open_source(rows).chunks()))
-    bounds = target_intervals(trained.model, batch.rows, trained.model.predict(batch.rows), np.array(coverages))
-    return [bounds[:, k].T for k in range(len(coverages))]
+def encoded(trained, rows):
+    return (trained.encoder.encode(chunk, False, BadRows(), False) for chunk in open_source(rows).chunks())
 
 
 def test_rows_of_a_group_count_as_one_where_they_agree():
-    """Whiskers, and the error that chance explains, are those of the groups and not of five copies of each row."""
     rng = np.random.default_rng(2)
     p, copies = rng.random(400), np.repeat(np.arange(400), 5)
     codes = (rng.random(400) < p).astype(int)
 
     def scored(rows, groups):
         fields = {"scores": p[rows, None], "n_classes": 2, "groups": groups}
-        sure = {"probability": np.maximum(p, 1 - p)[rows], "is_right": (codes == (p >= 0.5))[rows]}
         means = {"error": (codes != (p >= 0.5))[rows] * 1.0, "interval_width": np.ones(len(rows))}
-        return Scored(np.ones(len(rows)), means, codes[rows], (p[rows] >= 0.5).astype(int), **fields, **sure)
+        return Scored(np.ones(len(rows)), means, codes[rows], (p[rows] >= 0.5).astype(int), **fields)
 
     single, whole = scored(np.arange(400), None), scored(copies, copies)
-    for parts_of in (
-        lambda one: class_reliability(one, [0, 1])[0].tenths,
-        lambda one: [part for *_, part in by_sureness(one)],
-    ):
-        for one, five in zip(parts_of(single), parts_of(whole), strict=True):
-            assert five.rows == 5 * one.rows and five.share == pytest.approx(one.share)
-            assert five[4:] == pytest.approx(one[4:], abs=0.03)
-    chance = [calibration(one.probability, one.is_right, one.weight, one.groups).by_chance for one in (single, whole)]
-    assert chance[1] == pytest.approx(chance[0], rel=0.15)
+    tenths = (class_reliability(one, [0, 1])[0].tenths for one in (single, whole))
+    for one, five in zip(*tenths, strict=True):
+        assert five.rows == 5 * one.rows and five.share == pytest.approx(one.share, abs=0.03)
     told = [measures(one) for one in (single, whole)]
     assert told[1]["error"] == pytest.approx(told[0]["error"], abs=1e-3)  # Wilson's interval of 400
     assert told[1]["interval_width"] == (1.0, None, None)  # the same without any part

@@ -10,10 +10,8 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 from tunefree.workflows import trials
-from tunefree.workflows.calibration import calibration
 from tunefree.workflows.metrics import mean_interval
 from tunefree.workflows.paired import Truth, compared
-from tunefree.workflows.peers import features_of, peers_of
 
 
 def truth_of(targets, classes=("no", "yes"), weight=None, groups=None, task="classification", loss=None):
@@ -67,24 +65,14 @@ def test_the_better_model_is_named_only_where_the_interval_says_so():
     good, bad = probabilities(p), probabilities(np.clip(p + 0.3 * random.normal(size=2000), 0.01, 0.99))
     clear, turned = two(truth, good, bad), two(truth, bad, good)
     assert [one.contenders[1].better for one in (clear, turned)] == ["a", "b"]
-    assert ", which is better;" in turned.sentence and "which is better" not in clear.sentence
-    assert clear.sentence.startswith("Predicts rich = yes with ") and clear.sentence.count("points") == 1
-    assert "probabilities are calibrated" in clear.sentence and "off by" in turned.sentence
+    assert clear.sentence.startswith("Predicts rich = yes with ")
+    assert "; by its log-loss better than b (" in clear.sentence
+    assert "; by its log-loss worse than b (" in turned.sentence
     few = truth.at(np.arange(30))
     unclear = two(few, good[:30], bad[:30])
-    assert unclear.contenders[1].better == "" and "no clear difference of the errors" in unclear.sentence
-    assert "too few rows to tell whether probabilities are calibrated" in unclear.sentence
+    assert unclear.contenders[1].better == "" and "; not clearly different from b (" in unclear.sentence
     same = two(truth, good, good).contenders[1]
     assert same.loss_difference == (0.0, 0.0, 0.0) and same.better == ""
-
-
-def test_rare_classes_whose_errors_are_equal_are_told_by_the_loss():
-    random = np.random.default_rng(0)
-    p = np.exp(random.normal(-4, 1, 20_000))
-    truth = truth_of((random.random(20_000) < p).astype(int))
-    told = two(truth, probabilities(np.minimum(p, 0.49)), probabilities(np.full(20_000, p.mean())))
-    assert "no clear difference of the errors" in told.sentence
-    assert "it is better by its log-loss, 95 % interval" in told.sentence
 
 
 def test_more_comparisons_have_wider_intervals():
@@ -107,7 +95,7 @@ def test_rows_of_one_class_and_one_row_are_told():
     truth = truth_of([1] * 50)
     assert two(truth, probabilities([0.9] * 50), probabilities([0.6] * 50)).contenders[1].better == "a"
     alone = two(truth.at(np.array([0])), probabilities([0.9]), probabilities([0.6]))
-    assert alone.contenders[1].better == "" and "too few rows" in alone.sentence
+    assert alone.contenders[1].better == ""
     one_group = truth._replace(groups=np.zeros(50, np.int64))
     assert two(one_group, probabilities([0.9] * 50), probabilities([0.6] * 50)).contenders[1].better == ""
 
@@ -123,17 +111,6 @@ def test_weights_of_0_and_predictions_of_nothing_are_errors():
         two(truth, probabilities([0.1, 0.9]), probabilities([0.1, 0.9]))
     with pytest.raises(ModelError, match="a predicts NaN"):
         truth.judged("a", probabilities([math.nan, 0.5]))
-
-
-def test_calibrated_probabilities_are_rarely_called_wrong_and_wrong_ones_often():
-    called = {0.0: 0, 0.15: 0}
-    for seed in range(200):
-        random = np.random.default_rng(seed)
-        p = random.uniform(0.5, 0.85, 300)
-        for shift in called:
-            right = random.random(300) < p - shift
-            called[shift] += not calibration(p, right, np.ones(300)).is_calibrated
-    assert called[0.0] <= 10 and called[0.15] >= 170
 
 
 @pytest.mark.parametrize(
@@ -153,15 +130,13 @@ def test_peers_learn_the_loss_or_are_left_out(loss, left_out):
     y = random.poisson(np.exp(table["a"].to_numpy())).astype(float)
     truth = truth_of(y, [], random.random(200), task="regression", loss=loss)
     plan = Plan(target="y", task="regression", loss=loss)
-    encoder = trials.read(open_source(table.append_column("y", pa.array(y))), plan, plan.bad_rows()).encoder
-    features, _ = features_of(encoder.columns, [table])
-    peers, without = peers_of(truth, features, 1)
+    data = trials.read(open_source(table.append_column("y", pa.array(y))), plan, plan.bad_rows())
+    peers, without = trials.peers([data], truth, 1)
     assert set(without) == left_out
     rows = np.arange(100)
-    judged = {}
-    for peer in peers:
-        predictions, _ = peer.timed(features.at(rows), truth.at(rows), features.at(rows + 100))
-        judged[peer.name] = truth.at(rows + 100).judged(peer.name, predictions).losses.mean()
+    test, judged = truth.at(rows + 100), {}
+    for name, learn in peers.items():
+        judged[name] = test.judged(name, learn(rows, rows + 100)[0]).losses.mean()
     others = [value for name, value in judged.items() if name != "constant"]
     assert all(map(math.isfinite, judged.values())) and (not others or min(others) < judged["constant"])
 
@@ -184,9 +159,9 @@ def test_folds_hold_groups_whole_and_all_classes():
 
 def test_what_cannot_be_split_is_told():
     for truth, in_order, words in (
-        (truth_of([0, 1, 1]), False, "fewer than 5 rows|one class"),
+        (truth_of([0, 1, 1]), False, "too few rows"),
         (truth_of([0] * 20), False, "one class"),
-        (truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20)), False, "fewer than 5 groups|one class"),
+        (truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20)), False, "too few groups"),
         (truth_of([0, 1] * 20, groups=np.arange(40)), True, "parts groups"),
     ):
         with pytest.raises(ModelError, match=words):

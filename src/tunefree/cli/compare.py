@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,11 +21,8 @@ OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are 
 def compare(
     plan: Annotated[Plan, (*PROBLEM, "groups", "exposure")],
     files: Files,
-    test: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows to be judged by, instead of cross-validation.")
-    ] = None,
     train: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows that a model has learned: peers learn these.")
+        list[str] | None, typer.Option(metavar="DATA", help="Rows to learn, instead of cross-validation.")
     ] = None,
     in_order: Annotated[
         bool, typer.Option("--in-order", help="Rows are in the order of time: each is predicted by earlier ones.")
@@ -36,13 +33,13 @@ def compare(
 ) -> None:
     """A model beside a constant, a logistic or ridge regression, a random forest and gradient boosting.
 
-    Differences are paired: all models predict the same rows. Peers are those of scikit-learn. Without --test, all
-    learn and predict by 5-fold cross-validation. With models before the data, these are compared on it, and one model
-    with peers that learn the rows of --train. For instance:
+    Differences are paired: all models predict the same rows. Peers are those of scikit-learn; they, and the model
+    unless one is named, learn the rows of --train and predict the others. Without --train, a model that is made here
+    and its peers learn and predict by 5-fold cross-validation. For instance:
 
     tunefree compare people.csv --target income
 
-    tunefree compare people.csv --target income --test test.csv
+    tunefree compare test.csv --target income --train people.csv
 
     tunefree compare people.model test.csv --train people.csv
 
@@ -52,26 +49,25 @@ def compare(
     from tunefree.model_files.trained import load
     from tunefree.report.performance import blocks_of_pairs
     from tunefree.workflows import trials
+    from tunefree.workflows.evaluation import note_learned
 
     names, files = _divided(files)
-    _check(names, plan, files.data, {"test": test, "train": train, "in_order": in_order, "n_jobs": n_jobs})
-    models, groups = {name: load(name) for name in names}, plan.groups
-    bad = bad_rows_of(plan) if models else plan.bad_rows()
-    if len(models) > 1:
-        source = files.source(plan, is_table=True)
-        comparison = trials.of_models(models, source, bad, group_of(next(iter(models.values())), source, groups))
-    else:
-        name, model = next(iter(models.items()), ("tunefree", None))
-        learned, judged = (files.data, test) if model is None else (train or [], files.data)
-        learning, data_judged = plan if model is None else model.plan, None
-        source = replace(files, data=learned).source(plan if models else None, is_table=True)
-        data = trials.read(source, learning, bad, model)
-        if judged:
-            source = replace(files, data=judged).source(plan, is_table=True)
-            data_judged = trials.read(source, learning, bad, model or data)
-            groups = groups if model is None else group_of(model, source, groups)
-        tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
-        comparison = trials.beside_peers(data, learning, data_judged, model, name, n_jobs, in_order, groups, tell)
+    _check(names, plan, files.data, train, in_order)
+    models = {name: load(name) for name in names}
+    first = next(iter(models.values()), None)
+    bad, learning = (plan.bad_rows(), plan) if first is None else (bad_rows_of(plan), first.plan)
+    learned = None
+    if train:
+        source = replace(files, data=train).source(plan if models else None, is_table=True)
+        learned = trials.read(source, learning, bad, first)
+    known = first or learned
+    source = files.source(plan if known else None, is_table=True)
+    data = trials.read(source, learning, bad, known)
+    for model in models.values():
+        note_learned(model, source, bad)
+    groups = plan.groups if first is None else group_of(first, source, plan.groups)
+    tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
+    comparison = trials.compare(data, models, learned, n_jobs, in_order, groups, tell)
     tell_of_rows(bad)
     show(blocks_of_pairs(comparison), json)
 
@@ -89,25 +85,18 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     return files.data[:n], replace(files, data=files.data[n:])
 
 
-def _check(models: list[str], plan: Plan, data: list[str], options: dict[str, Any]) -> None:
+def _check(models: list[str], plan: Plan, data: list[str], train: list[str] | None, in_order: bool) -> None:
     """Raise an error if models, data and options do not fit each other."""
-    train = options["train"]
-    if not models:
-        if train:
-            raise ModelError("`train` is for a model that there is; leave it out, or name the model before the data")
-        if options["test"] and options["in_order"]:
-            raise ModelError("`in_order` is for cross-validation; leave `in_order` or `test` out")
-    else:
-        others = [name for name in plan.changed() if name not in OF_MODELS]
-        for name in [*others, *(name for name in ("test", "in_order") if options[name])]:
-            raise ModelError(f"{option(name)} has no effect on models that there are; leave it out")
-        for name in [name for name in ("train", "n_jobs") if options[name]] if len(models) > 1 or not train else ():
-            raise ModelError(f"`{name}` is for peers beside one model, which learn the rows of `train`; leave it out")
-        if len(set(models)) < len(models):
-            raise ModelError("a model is named twice; name different ones")
-        if len(models) == 1 and not train:
-            problem = f"{models[0]} is compared with nothing"
-            raise ModelError(f"{problem}; name the rows that it has learned by `train`, for peers, or a second model")
+    if in_order and (models or train):
+        raise ModelError("`in_order` is for cross-validation; leave it out")
+    others = [name for name in plan.changed() if name not in OF_MODELS] if models else []
+    if others:
+        raise ModelError(f"{option(others[0])} has no effect on models that there are; leave it out")
+    if len(set(models)) < len(models):
+        raise ModelError("a model is named twice; name different ones")
+    if len(models) == 1 and not train:
+        problem = f"{models[0]} is compared with nothing"
+        raise ModelError(f"{problem}; name the rows that it has learned by `train`, for peers, or a second model")
     for name in data:
-        if name != "-" and name in (train or options["test"] or ()):
+        if name != "-" and name in (train or ()):
             raise ModelError(f"{name} would be learned and be what models are judged by; name other rows")

@@ -25,12 +25,6 @@ def evaluate(
             help="Rows of one value of this column belong together: intervals are for independent groups.",
         ),
     ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Another model of counts: a table by decile of the ratio of what the two predict."
-        ),
-    ] = None,
     progressive: Annotated[
         bool,
         typer.Option(
@@ -60,8 +54,8 @@ def evaluate(
     of rows, and else those of a jackknife over 20 parts of the rows or groups.
 
     The calibration error compares the probability of each row's most probable class with how often it is right: the
-    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. Rows of the rarest
-    class are counted by tenth of its probability, beside those expected. Rows have the weights that the model was
+    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. The share of the
+    rarest class is given by tenth of its probability. Rows have the weights that the model was
     trained with, where their column is there.
 
     With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive
@@ -74,8 +68,6 @@ def evaluate(
     tunefree evaluate people.model test.csv --cost fp=1,fn=5
 
     tunefree evaluate ages.model test.csv --interval .9 --by job
-
-    tunefree evaluate claims.model test.csv --against other.model
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
@@ -85,16 +77,12 @@ def evaluate(
     from tunefree.workflows.decisions import Costs, decisions
 
     costs = None if cost is None else Costs.parsed(cost)
-
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
     source = files.source(plan, is_table=trained.kind == "table")
     result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group_of(trained, source, group))
     tell_of_rows(bad)
     blocks = performance.evaluation(trained, result, by)
-    if against is not None:
-        other = evaluation.evaluate(load(against), source, bad_rows_of(plan))
-        blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
     if (cost, threshold, class_) != (None, None, None):
         blocks += blocks_of_decisions(decisions(result.scored, trained.model.classes, class_, costs, threshold))
     show([*blocks, *(findings.rows_of(bad) if json else [])], json)

@@ -118,17 +118,9 @@ def compare(
     for one in parts[1:]:
         if one.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
-    if train is not None or not fitted:
-        parts[0].check_several()
     truth = _truth(parts, rows, estimators, fitted)
-    n_learned = len(parts[0].weight) if train is not None else 0 if fitted else None
-    chosen, how = trials.parts_of(truth, n_learned, in_order)
     entrants = {name: _entrant(one, rows, truth, name in fitted) for name, one in estimators.items()}
-    left_out: dict[str, str] = {}
-    if peers and (train is not None or not fitted):
-        further, left_out = trials.peers(parts, truth, n_jobs)
-        entrants |= {name: learn for name, learn in further.items() if name not in entrants}
-    return trials.run(truth, chosen, how, entrants, str(plan.target), left_out, n_jobs)
+    return trials.run(parts, truth, entrants, train is not None or not fitted, peers, in_order, n_jobs)
 
 
 def _is_classification(estimators: dict[str, Any]) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from tunefree.plotting import style
 
 GAP = 0.09  # between names at the ends of lines, as a part of the height of the axes
-LOW = 0.1  # part of a loss, below which a bound says nothing
 LONGEST = 22  # characters of names beside bars
 
 
@@ -83,20 +82,6 @@ def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
     finish(axes, lines, ("decile of the predicted rate", "rate"))
 
 
-def draw_coverage(
-    axes: Any, asked: Sequence[float], covered: Sequence[float], low: Sequence[float], high: Sequence[float]
-) -> None:
-    """Draw the parts of rows that were covered, less those asked for, with the band that chance explains."""
-    x = np.array(asked)
-    off, ends = np.array(covered) - x, np.array([low, high]) - x
-    axes.axhline(0.0, color=style.SOFT, linewidth=0.8)
-    axes.fill_between(x, *ends, color=style.SOFT, alpha=0.25, linewidth=0)
-    axes.plot(x, off, "o-", color=style.BLUE, linewidth=1.2, markersize=4.5)
-    axes.set_xlim(0.0, 1.0)
-    style.few_ticks(axes.yaxis, np.concatenate([off, *ends]), 5)
-    finish(axes, [], ("coverage asked for", "covered less asked for"))
-
-
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
     """Draw points, and a line at the height 0."""
     axes.axhline(0.0, color=style.SOFT, linewidth=0.8)
@@ -133,61 +118,24 @@ def draw_bars(
 
 
 def draw_calibration(
-    figure: Any,
-    expected: Sequence[float],
-    ends: Sequence[tuple[float, float, float]],
-    counts: Sequence[int],
-    titles: tuple[str, str],
+    axes: Any, expected: Sequence[float], ends: Sequence[tuple[float, float, float]], titles: tuple[str, str]
 ) -> None:
-    """Draw actual shares with their intervals against probabilities, and below them the numbers of rows.
-
-    ``ends``: actual shares, and the low and high ends of their intervals.
-    """
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    """Draw actual shares, with the low and high ends of their intervals, against probabilities."""
     actual, low, high = np.array(ends).T
-    above.plot([0.0, 1.0], [0.0, 1.0], **style.OTHERS)
-    above.vlines(expected, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
-    above.plot(expected, actual, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
-    above.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-    finish(above, [], ("", titles[1]))
-    edges = np.linspace(0.0, 1.0, len(counts) + 1)
-    below.bar(edges[:-1], counts, np.diff(edges), align="edge", color=style.GREY, edgecolor=style.WHITE, linewidth=0.5)
-    below.set_yticks([max(counts)], [f"{max(counts):,}"])
-    finish(below, [], (titles[0], "rows"))
-
-
-def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tuple[float, float]) -> None:
-    """Draw a curve of shares, beside the line of chance from the left to the right."""
-    axes.plot([0.0, 1.0], chance, **style.OTHERS)
-    axes.plot(x, y, color=style.BLUE, linewidth=2.0)
-    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+    axes.plot([0.0, 1.0], [0.0, 1.0], **style.OTHERS)
+    axes.vlines(expected, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
+    axes.plot(expected, actual, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     finish(axes, [], titles)
 
 
-def draw_thresholds(
-    axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str], drawstyle: str = "default"
-) -> None:
+def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
     """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
     looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
     series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
     for line in series:
-        axes.plot(line.x, line.y, drawstyle=drawstyle, **line.style)
+        axes.plot(line.x, line.y, **line.style)
     low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
     axes.set(xlim=(0.0, 1.0), ylim=(low, high))
     style.few_ticks(axes.yaxis, [low, high], 5)
     finish(axes, series, titles)
-
-
-def draw_bound(axes: Any, x: Any, bound: Any, loss: float, titles: tuple[str, str]) -> None:
-    """Draw a loss, and the area below a bound, where no linear model is."""
-    axes.fill_between(x, 0.0, bound, facecolor=style.PALE, edgecolor=style.GREY, hatch="////", linewidth=0.0)
-    axes.plot(x, bound, color=style.BLUE, linewidth=1.7)
-    axes.axhline(loss, **style.LEADER)
-    axes.set(xscale="log", xlim=(x[0], x[-1]), ylim=(0.0, 1.15 * max(loss, *bound)))
-    axes.text(x[-1], 1.02 * loss, "this model ", ha="right", va="bottom", weight="bold")
-    inside = {"facecolor": style.WHITE, "edgecolor": "none", "pad": 2.0}
-    label = "no linear model\nhas such a loss" if max(bound) > LOW * loss else "linear models may\nhave any loss"
-    axes.text(1.15 * x[0], 0.3 * loss, label, va="center", bbox=inside)
-    style.few_ticks(axes.yaxis, [0.0, loss], 5)
-    style.plain_numbers(axes.xaxis, x)
-    finish(axes, [], titles)

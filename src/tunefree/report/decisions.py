@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tunefree.plotting.charts import LONGEST, draw_square, draw_thresholds
-from tunefree.plotting.style import shortened
-from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Table, on_axes
+from tunefree.plotting.charts import draw_thresholds
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table, on_axes
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, Format
 from tunefree.workflows.decisions import Decisions
 
 PICTURE = 5.0, 2.9  # inches of a chart
-OF_ROC = "Each point is a threshold. Grey: acting at random."
-OF_RECALL = "Precision: share of the rows acted on that are of the class. Grey: acting at random."
 EVERY = 10  # threshold of the curve of net benefit that people see
 COST, THRESHOLD, BENEFIT = Format(".4f"), Format(".3g"), Format("+.4f")
 SHARES = ("acted_on", "sensitivity", "specificity", "positive_predictive_value", "negative_predictive_value")
@@ -28,7 +23,7 @@ OF_BENEFIT = (
 
 
 def blocks_of_decisions(decided: Decisions) -> list[Block]:
-    """The decisions, and the curves for programs."""
+    """The decisions, and the net benefit of all thresholds."""
     facts = [Fact("class", decided.label), Fact("rows", decided.rows, COUNT)]
     facts += [Fact("share of the class", decided.share, TENTHS_OF_PERCENT, "share")]
     if decided.costs is not None:
@@ -60,53 +55,21 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
     return [
         Facts(facts, f"Decisions for {decided.label}", OF_COSTS if decided.costs else "", "decisions"),
         Table("What thresholds hit and miss", columns, rows, NOTE, "decided_shares", is_wide=len(columns) > 2),
-        *_curves(decided),
+        *_benefits(decided),
     ]
 
 
-def _curves(decided: Decisions) -> list[Block]:
-    """Hits, costs and gains of all thresholds."""
-    label, points = shortened(str(decided.label), LONGEST), decided.curve
-    roc = [1.0 - point.specificity for point in points], [point.sensitivity for point in points]
-    recall = [(point.sensitivity, point.precision) for point in points if point.precision == point.precision]
-    share = decided.share.value
-    false, hit = "false alarms: share of the others", f"hits: share of {label}"
-    pictures: list[Any] = [
-        ("ROC curve", *roc, (false, hit), (0.0, 1.0), OF_ROC),
-        ("Precision and recall", *zip(*recall, strict=True), (hit, "precision"), (share, share), OF_RECALL),
-    ]
-    charts_of_shares = [
-        Chart(title, f"{len(x)} points.", on_axes(draw_square, x, y, titles, chance), caption, PICTURE)
-        for title, x, y, titles, chance, caption in pictures
-    ]
-    benefits = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
+def _benefits(decided: Decisions) -> list[Block]:
+    """The net benefit by threshold, as a picture and as a table."""
+    lines = {name: [getattr(point, name) for point in decided.benefits] for name in ("model", "all")}
+    thresholds = [point.threshold for point in decided.benefits]
+    middle = len(thresholds) // 2
+    described = f"At {thresholds[middle]:.2g}: this model {lines['model'][middle]:.3g}, all {lines['all'][middle]:.3g}."
+    named = {"this model": lines["model"], "all": lines["all"], "none": [0.0] * len(thresholds)}
+    draw = on_axes(draw_thresholds, thresholds, named, ("threshold", "net benefit"))
+    columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
     shown = range(EVERY - 1, len(decided.benefits), EVERY)
     return [
-        *charts_of_shares,
-        _chart_of_gains(decided),
-        Table("Net benefit", benefits, decided.benefits, OF_BENEFIT, "net_benefit", shown, is_open=False),
-        Data("thresholds", [point._asdict() for point in points]),
+        Chart("Net benefit", described, draw, OF_BENEFIT, PICTURE),
+        Table("Net benefit", columns, decided.benefits, OF_BENEFIT, "net_benefit", shown, is_open=False),
     ]
-
-
-def _chart_of_gains(decided: Decisions) -> Chart:
-    """The net benefit by threshold; where there are costs, the mean cost of a row."""
-    thresholds = [point.threshold for point in decided.benefits]
-    lines = {
-        "this model": [point.model for point in decided.benefits],
-        "all": [point.all for point in decided.benefits],
-    }
-    lines["none"], title, name, caption = [0.0] * len(thresholds), "Net benefit", "net benefit", OF_BENEFIT
-    if decided.costs is not None:
-        inside = [point for point in reversed(decided.curve) if point.threshold <= 1.0]
-        thresholds = [0.0, *(point.threshold for point in inside), 1.0]
-        all_, none = decided.cost_of_all or 0.0, decided.cost_of_none or 0.0
-        lines = {"this model": [all_, *(point.cost or 0.0 for point in inside), none]}
-        lines |= {"all": [all_] * len(thresholds), "none": [none] * len(thresholds)}
-        title, name, caption = "Expected cost", "cost of a row", "Cost by the least probability that is acted on."
-    described = f"At the threshold {thresholds[len(thresholds) // 2]:.2g}: " + "; ".join(
-        f"{who} {values[len(values) // 2]:.3g}" for who, values in lines.items()
-    )
-    drawstyle = "default" if decided.costs is None else "steps-pre"  # up to a probability all act alike
-    draw = on_axes(draw_thresholds, thresholds, lines, ("threshold", name), drawstyle)
-    return Chart(title, f"{described}.", draw, caption, PICTURE)

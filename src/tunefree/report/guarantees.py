@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
 from tunefree.core.errors import ModelError
-from tunefree.explanation.decomposition import linear_weights
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
-from tunefree.plotting import charts
-from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, known, on_axes
+from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table, known
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format, sentence, weights_named
 from tunefree.workflows import certification
-from tunefree.workflows.certification import weight_bounds
 from tunefree.workflows.findings import order_findings
 
-FINE = 41  # radii of the curve
-ABOUT = (
-    "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
-)
-BELOW = "Bounded is the hatched area; whether a linear model comes near its edge is not known."
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
@@ -32,16 +21,10 @@ WHOLE_PERCENT = Format("g", 100.0, " %")
 def guarantees(trained: Trained) -> Section:
     """A section of the guarantees of the pass."""
     try:
-        certified = certification.certified(trained)
+        blocks = certificates(trained, certification.certified(trained))
     except ModelError as error:
-        return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = certificates(trained, certified)
-    blocks.insert(1 + len(_bounds(trained, certified)), _curve(trained, certified))
-    facts = [block for block in blocks if isinstance(block, Facts)]
-    notes = " ".join(block.note for block in facts if block.note)
-    merged = Facts([fact for block in facts for fact in block.facts], note=notes)  # in one list, which takes less room
-    blocks = [merged, *(block for block in blocks if not isinstance(block, Facts))]
-    return Section("guarantees", "What is guaranteed", [*blocks, *_weights_at_the_end(trained, certified["loss"])])
+        blocks = [Note(str(error))]
+    return Section("guarantees", "What is guaranteed", blocks)
 
 
 def bounds(trained: Trained) -> list[Block]:
@@ -60,29 +43,21 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     blocks += [
         *_coverage(trained, certified),
         *_mixing(certified),
-        *_of_weights(certified.get("weights", {}), "The weights in the file"),
+        *_weights(certified.get("weights", {})),
     ]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
 
 def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Losses that no linear model can have, by radius, and the radius up to which it cannot be better by much."""
+    """Losses that no linear model can have, by radius."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
     bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
-    largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
-    if largest:
-        gap_column = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
-        columns = [gap_column, Column("up to radius", Format(".3g", unit=unit), "radius")]
-        blocks.append(
-            Table("How much better a linear model can be", columns, largest, key="largest_radii", is_open=False)
-        )
-    return blocks
+    return [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
 
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
@@ -110,12 +85,12 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
     return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _of_weights(proved: dict[str, Any], title: str) -> list[Block]:
+def _weights(proved: dict[str, Any]) -> list[Block]:
     """Bounds on the weights of a linear model."""
     names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
     names |= {"theorem": "by the learner's theorem, at most"}
     facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]
-    return [Facts(facts, title, key="weights")] if facts else []
+    return [Facts(facts, "The weights in the file", key="weights")] if facts else []
 
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
@@ -135,27 +110,3 @@ def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
     note = "For the models of the pass, if rows are independent and alike."
     return [Facts(facts, "Rows to come", note, "risk")]
-
-
-def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
-    """The certificate against the radius."""
-    loss, radii = certified["loss"], list(certified["lower_bounds"])
-    fine = np.geomspace(min(radii), max(radii), FINE)
-    bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
-    drawn = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
-    at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
-    described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
-    draw = on_axes(charts.draw_bound, fine, drawn, loss, ("radius", "mean loss"))
-    return Chart("Losses that no linear model can have", described, draw, f"{ABOUT} {BELOW}")
-
-
-def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
-    """The regret against the model's weights at the end, and its bound by the learner's theorem."""
-    model = trained.model
-    if not model.has_weights:
-        return []
-    try:
-        weights = linear_weights(model, trained.encoder.names()[1:]).weights
-    except ModelError:
-        return []
-    return _of_weights(weight_bounds(trained, weights, loss), "The weights at the end, used from the first row on")

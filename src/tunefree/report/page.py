@@ -75,8 +75,8 @@ def report(
     >>> document = report(train(source, Plan(target="rich")), source)
     >>> [section.title for section in document.sections][:3]
     ['How well it predicts', 'Beside others', 'What decisions hit, miss and cost']
-    >>> document.lead.partition(";")[0]
-    'Predicts rich = yes with 0.0 % error'
+    >>> document.lead
+    'Predicts rich = yes with 0.0 % error; by its log-loss better than constant (50.0 %).'
     """
     bad, model = BadRows() if bad is None else bad, trained.model
     tested, comparison, about, warning = None, None, "", ""
@@ -142,9 +142,8 @@ def _beside(
     """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
     if train is not None:
         again = BadRows(bad.skip, skip_unlabelled=None)
-        data = trials.read(open_source(train), trained.plan, again, trained)
-        judged = trials.read(test, trained.plan, again, trained)
-        return trials.beside_peers(data, trained.plan, judged, trained, groups=group)
+        learned, judged = (trials.read(source, trained.plan, again, trained) for source in (open_source(train), test))
+        return trials.compare(judged, {"tunefree": trained}, learned, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
-from tunefree.plotting.style import BLUE, LEADER, shortened, span
+from tunefree.plotting.style import LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, known, on_axes
 from tunefree.report.formats import (
     ABSENT,
@@ -19,7 +18,6 @@ from tunefree.report.formats import (
     RATIO,
     SHARE,
     TENTHS_OF_PERCENT,
-    THREE,
     WEIGHT,
     Format,
     text,
@@ -27,7 +25,7 @@ from tunefree.report.formats import (
     weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
-from tunefree.workflows.calibration import ClassReliability, Tenth, by_sureness, counts_of, tenths_of
+from tunefree.workflows.calibration import COVERAGE, WIDTH, ClassReliability, Part, calibration_error, equal_parts
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
 from tunefree.workflows.paired import PairedComparison
@@ -47,70 +45,25 @@ INTERVALS = (
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
-LATELY = 4  # cuts: half a doubling of rows
 EARLY = 4.0  # the highest loss shown is at most so many times the last
-STREAM = (
-    "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately: mean over the latest"
-    " rows, about 30 % of them."
-)
+STREAM = "Each row is predicted before it is learned: mean over all rows so far."
 RISES = "Triangles: where the loss rose, as a test says."
 CALIBRATION = (
     "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
     " rates of such rows are predicted too high or too low; in a tenth of few events, chance parts them as well."
 )
-DOUBLE_LIFT = (
-    "Tenths of the exposure in the order of the ratio of the two predicted rates: where the models differ most, the"
-    " better one is nearer to what happened."
-)
-COVERAGE = (
-    "Rows that intervals hold, less those asked for. Grey: what chance explains in 95 % of samples of so many"
-    " independent rows; above it intervals are too wide, and below too narrow."
-)
-OF_WIDTHS = (
-    "Parts of the rows in the order of the widths of their intervals, tenths where widths differ: coverage should be as"
-    " asked for in each."
-)
-SURENESS = (
-    "Rows by the probability of the class that is predicted. Right: how many of them are of this class; it should be as"
-    " the mean probability says. Intervals: Wilson's, 95 %, if {} are independent."
-)
-SURE = [
-    Column("probability from", Format("g"), "from"),
-    Column("rows", COUNT),
-    Column("share of the rows", TENTHS_OF_PERCENT, "share"),
+WIDTHS = [Column("mean width", FIGURES, "width"), Column("rows", COUNT), Column("covered", PERCENT.with_ends)]
+PREDICTED = [
     Column("mean probability", TENTHS_OF_PERCENT, "probability"),
-    Column("right", TENTHS_OF_PERCENT, "right"),
-    Column("95 % interval", lambda ends: f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} %", "interval"),
-]
-SHARE_OF_ONE = Format(".3f")
-PARTS = [
-    Column("coverage asked for", Format("g"), "asked"),
-    Column("covered", SHARE_OF_ONE),
-    Column("chance explains from", SHARE_OF_ONE, "low"),
-    Column("to", SHARE_OF_ONE, "high"),
-]
-TENTHS = [
-    Column("mean width", FIGURES, "width"),
     Column("rows", COUNT),
-    Column("covered", SHARE_OF_ONE),
-    Column("95 % interval", lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}", "interval"),
+    Column("right", TENTHS_OF_PERCENT.with_ends),
 ]
-OF_TENTHS = "Shares of rows of the class in the test data, by tenth of its probability."
-OF_PREDICTED = "Shares of the test data whose class is the predicted one, by its probability."
-ACTUAL_AND_EXPECTED = (
-    "Dots on the grey line are as expected. Whiskers: 95 % intervals, for independent {}. Below: how many rows have a"
-    " probability."
+TENTHS = [Column("mean probability", SHARE, "probability"), Column("rows", COUNT), Column("share", SHARE.with_ends)]
+OF_WIDTHS = "Rows in the order of the widths of their intervals: coverage should be as asked for in each part."
+OF_PROBABILITIES = (
+    "Shares of the test data by tenth of the probability; dots on the grey line are as expected. Intervals: 95 %,"
+    " Wilson's, if {} are independent."
 )
-TENTHS_OF_CLASSES = [
-    Column("class", is_shown=False),
-    Column("mean probability", THREE, "probability"),
-    Column("rows", COUNT),
-    Column("expected", Format(",.1f")),
-    Column("actual", WEIGHT),
-    Column("actual / expected", RATIO, "actual_over_expected"),
-    Column("95 % interval", lambda ends: f"{ends[0]:.2f} to {ends[1]:.2f}", "ratio_interval"),
-    *(Column(name, is_shown=False) for name in ("share", "low", "high")),
-]
 CLASSES = [
     Column("class", str, has_words=True),
     Column("rows", COUNT),
@@ -157,7 +110,7 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
         facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, WEIGHT)]
     facts += facts_of_measures(tested.measures, trained.model)
     if tested.confusion is not None:
-        facts.append(Fact("calibration error", tested.calibration.error, FIGURES))
+        facts.append(Fact("calibration error", calibration_error(tested.scored), FIGURES))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
@@ -175,22 +128,16 @@ def _stream(trained: Trained) -> list[Block]:
     if len(curve) < 3:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
-    doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    late = [point.rows for point in doublings[1:]]
-    recent = [now.loss_since(before) for before, now in pairwise(doublings)]
-    lines = [charts.Series("all of it", rows, means, LEADER)]
-    if late:  # few rows have no rows lately
-        lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
-    top = min(max(*means, *recent), EARLY * means[-1]) if means[-1] > 0.0 else max(*means, *recent)
-    low, high = span([top, *(line.y[-1] for line in lines), *means[2:], *recent], 0.06)
-    highest = 1.1 * max(top, *(line.y[-1] for line in lines))
-    y_range = max(low, 0.0), min(high, highest) if highest > max(low, 0.0) else high
+    top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
+    low, high = span([top, *means[2:]], 0.06)
+    y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss goes from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
     marks = [row for row in rises if row >= rows[0]]
     loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
+    lines = [charts.Series("", rows, means, LEADER)]
     draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
@@ -248,14 +195,6 @@ def by_decile(tested: Evaluation) -> list[Block]:
     ]
 
 
-def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
-    """Predictions of two models of these names and observed sums, by decile of the ratio of the two."""
-    columns = [Column("decile", COUNT), Column("exposure", FIGURES), Column(names[0], FIGURES, "first")]
-    columns += [Column(names[1], FIGURES, "second"), Column("actual", FIGURES)]
-    rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
-    return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
-
-
 def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     """The sentence, the facts of the comparison, and the table of models."""
     is_class, loss = comparison.task == "classification", comparison.loss
@@ -268,9 +207,6 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
         Fact("compared", comparison.how, key="how"),
         *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
     ]
-    if comparison.calibration is not None:
-        facts.append(Fact("calibration error", comparison.calibration.error, FIGURES))
-        facts.append(Fact("in 1 % of samples by chance above", comparison.calibration.by_chance, FIGURES, "by_chance"))
     more, more_error = (Format(f"+{FIGURES.spec_of(mean)}") for mean in (comparison.model.loss, comparison.model.error))
     has_seconds = any(one.seconds is not None for one in comparison.contenders)
     columns = [
@@ -299,28 +235,22 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
 
 
 def sureness(tested: Evaluation) -> list[Block]:
-    """Accuracy by probability; or the coverage of intervals against the one asked for, and by width."""
-    if tested.confusion is not None:
-        rows = [
-            [low, part.rows, share, part.mean, part.share, [part.low or 0.0, part.high or 0.0]]
-            for low, share, part in by_sureness(tested.scored)
-        ]
-        note = SURENESS.format(_units(tested))
-        return [Table("How sure, and how often right", SURE, rows, note, "by_sureness", is_wide=True)]
-    covered = tested.covered
-    if not covered:
+    """The parts of the rows by the probability of the predicted class, or by the width of intervals."""
+    scored = tested.scored
+    if scored.probability is not None:
+        parts = equal_parts(scored, scored.probability, scored.is_right)
+        return [_table_of_parts("How sure, and how often right", parts, PREDICTED, "by_sureness", tested)]
+    if WIDTH not in scored.means:
         return []
-    worst = max(covered, key=lambda part: abs(part.covered - part.asked))
-    described = f"Coverage is off most at {worst.asked:g}: {worst.covered:.3f}."
-    draw = on_axes(charts.draw_coverage, *map(list, zip(*covered, strict=True)))
-    tenths = [[tenth.mean, tenth.rows, tenth.share, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
-    return [
-        Chart("Coverage against what was asked for", described, draw, COVERAGE),
-        Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
-        Table(
-            "Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals", is_open=False
-        ),
-    ]
+    parts = equal_parts(scored, scored.means[WIDTH], scored.means[COVERAGE])
+    return [_table_of_parts("Intervals by width", parts, WIDTHS, "intervals_by_width", tested)]
+
+
+def _table_of_parts(title: str, parts: list[Part], columns: list[Column], key: str, tested: Evaluation) -> Table:
+    """Parts of the rows: the mean of a probability or width, the number of rows, and a share with its interval."""
+    rows = [[part.mean, part.rows, part.share] for part in parts]
+    note = OF_WIDTHS if columns is WIDTHS else OF_PROBABILITIES.format(_units(tested))
+    return Table(title, columns, rows, note, key)
 
 
 def title_of(name: str, titles: dict[str, str] = TITLES) -> str:
@@ -347,9 +277,12 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     ]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks += [_chart_of_tenths(tested, one) for one in classes] if len(labels) == 2 else _chart_of_sureness(tested)
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
-    return blocks + [_table_of_tenths(tested, one, rank) for rank, one in enumerate(classes)]
+    for one in classes[:1]:
+        title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
+        blocks.append(_chart_of_tenths(tested, one))
+        blocks.append(_table_of_parts(title, one.tenths, TENTHS, "tenths", tested))
+    return blocks
 
 
 def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
@@ -367,52 +300,17 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
 
 
-def _table_of_tenths(tested: Evaluation, one: ClassReliability, rank: int) -> Table:
-    rows = []
-    for tenth in one.tenths:
-        over = max(tenth.mean, 1e-300)
-        expected, actual = tenth.mean * tenth.weight, tenth.share * tenth.weight
-        ratios = [tenth.share / over, ((tenth.low or 0.0) / over, (tenth.high or 0.0) / over)]
-        shares = [tenth.share, tenth.low, tenth.high]
-        rows.append([one.label, tenth.mean, tenth.rows, expected, actual, *ratios, *shares])
-    title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
-    note = (
-        f"In all, actual / expected is {one.ratio:.2f}. Actual and expected shares differ by {one.error:.2f} of the"
-        f" share of the class on the average. Intervals: Wilson's, if {_units(tested)} are independent."
-    )
-    return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else (), is_open=False)
-
-
 def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
-    """The shares of rows of a class against its probability, with their intervals and the counts of rows."""
+    """The shares of rows of a class against its probability, with their intervals."""
     titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-    title, about = f"Class {one.label}: actual against expected", f"{OF_TENTHS} {ACTUAL_AND_EXPECTED}"
-    return _calibration(title, one.tenths, one.counts, titles, about.format(_units(tested)))
-
-
-def _chart_of_sureness(tested: Evaluation) -> list[Chart]:
-    """A chart of the share of rows of the predicted class, against its probability; none where it is not known."""
-    probability, parts = tested.scored.probability, [part for *_, part in by_sureness(tested.scored)]
-    if probability is None:
-        return []
-    titles = "probability of the class that is predicted", "share that is right"
-    counts = counts_of(probability, tested.scored.weight)
-    about = f"{OF_PREDICTED} {ACTUAL_AND_EXPECTED}".format(_units(tested))
-    return [_calibration("Right against expected", parts, counts, titles, about)]
+    expected = [part.mean for part in one.tenths]
+    ends = [(part.share.value, part.share.low or 0.0, part.share.high or 0.0) for part in one.tenths]
+    described = "; ".join(f"expected {part.mean:.3g}, actual {part.share.value:.3g}" for part in one.tenths)
+    draw = on_axes(charts.draw_calibration, expected, ends, titles)
+    title, about = f"Class {one.label}: actual against expected", OF_PROBABILITIES.format(_units(tested))
+    return Chart(title, described, draw, about)
 
 
 def _units(tested: Evaluation) -> str:
     """The units that intervals assume to be independent: rows, or groups if there are any."""
     return "rows" if tested.scored.groups is None else "groups"
-
-
-def _calibration(title: str, parts: list[Tenth], counts: list[int], titles: tuple[str, str], about: str) -> Chart:
-    """A chart of observed shares against expected values; ``about`` is its caption."""
-    expected = [part.mean for part in parts]
-    ends = [(part.share, part.low or 0.0, part.high or 0.0) for part in parts]
-    described = "; ".join(f"expected {part.mean:.3g}, actual {part.share:.3g}" for part in parts)
-
-    def draw(figure: Any) -> None:
-        charts.draw_calibration(figure, expected, ends, counts, titles)
-
-    return Chart(title, described, draw, about)

@@ -295,25 +295,6 @@ class Certificate:
         linear = self.loss - self.inner - radius * self.unit * self._pull()
         return min(self._least(linear) / self.weight, LARGEST)
 
-    def largest_radius(self, gap: float) -> float | None:
-        """Largest radius up to which the mean loss of no linear model is more than ``gap`` below the predictions'.
-
-        There is none if no radius can be certified.
-
-        >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
-        >>> one.largest_radius(0.02), one.largest_radius(-0.1)
-        (1.0, None)
-        """
-        total = self.loss - gap * self.weight
-        if total <= 0.0:
-            return math.inf
-        linear = total if total >= self.bends else 2.0 * math.sqrt(self.bends) * math.sqrt(total) - self.bends
-        room = self.loss - self.inner - linear
-        if not room >= 0.0:
-            return None
-        pull = self.unit * self._pull()
-        return room / pull if pull > 0.0 else math.inf
-
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
         """Pairs of a radius and the lower bound on the mean loss."""
         return [(float(radius), self.lower_bound(radius)) for radius in radii]

@@ -6,7 +6,6 @@ import copy
 import math
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.learners import ALL
 from tunefree.mixing.mixture import Mixture
@@ -24,46 +23,24 @@ from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.mixing import mixing_excess
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-GAPS = (0.01, 0.1)  # of the progressive loss
 PROGRESSIVE = "each predicted before it was learned"
 DELTA = 0.05  # probability that the bound on the risk fails
 
 
 def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """All guarantees that the sums kept during the pass prove.
+    """All guarantees that the sums kept during the pass prove, by name; those that do not apply are left out.
 
-    Parameters
-    ----------
-    trained : Trained
-    weights : path, optional
-        CSV file with a column ``feature`` (names as ``inspect`` writes them, ``(constant)`` for the intercept) and a
-        column of weights: one, or one named after each class where there are more than two.
+    ``weights``: a CSV file with a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the
+    intercept, and a column of weights: one, or one named after each class where there are more than two.
 
-    Returns
-    -------
-    dict
-        - ``rows``, ``loss`` and ``predictions``: number and mean loss of the predictions, and how they were made.
-        - ``lower_bounds``: for each radius, a lower bound on the mean loss of every linear model of that radius.
-        - ``largest_radii``: for each gap, the radius up to which no linear model is better by more than this part.
-        - ``weights``: bounds for the given weights: ``regret_at_most`` and ``loss_at_least``, computed from the slopes,
-          and ``theorem``, the bound on the regret of the learner's own theorem, where one covers it.
-        - ``mixing``: of several members that are mixed: ``rows`` that the mixtures of new and of known rows learned;
-          the mean ``loss`` on these, where a row counts as its weight over the mean of those so far;
-          that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
-          :mod:`tunefree.theory.mixing` gives from it.
-        - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
-        - ``risk``: bounds on the loss and the error of future rows, from so many ``rows``: those that chose a kernel
-          are left out. They are for rows that are independent and alike, and left out where the order of the rows
-          refutes that.
-
-        Those that do not apply are left out.
-
-    Raises
-    ------
-    ModelError
-        If the model has seen no rows.
-    DataError
-        If the weights cannot be used.
+    ``loss`` is the mean loss of the ``predictions`` of so many ``rows``. ``lower_bounds`` has for each radius a lower
+    bound on the mean loss of every linear model of that radius. ``weights`` has bounds for the given ones, computed
+    from the slopes, and ``theorem``, that of the learner's own theorem. ``mixing`` has the mean ``loss`` of the
+    mixtures, where a row counts as its weight over the mean of those so far, that of their ``base``, and
+    ``loss_at_most``, the bound of :mod:`tunefree.theory.mixing`. ``order`` is as of :func:`order_of`. ``risk`` has
+    bounds on the loss and the error of future rows, if these are independent and alike, from ``rows`` without those
+    that chose a kernel.
+    Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
     """
     model = trained.model
     certificate = model.certificate()
@@ -79,7 +56,6 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
         "loss": mean,
         "predictions": PROGRESSIVE,
         "lower_bounds": dict(certificate.table(RADII)),
-        "largest_radii": {gap: certificate.largest_radius(gap * mean + (evidence_loss - mean)) for gap in GAPS},
     }
     if weights is not None:
         proved["weights"] = weight_bounds(trained, read_weights(trained, weights), mean)
@@ -202,8 +178,7 @@ def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
         zip(*(table[column].to_pylist() for column in ["feature", *columns]), strict=True)
     ):
         if str(name) not in names:
-            close = get_close_matches(str(name), names, 1)
-            remedy = f"did you mean {close[0]!r}?" if close else "`tunefree inspect` lists the features"
+            remedy = nearest(str(name), [*names], "features")
             raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
         for k, value in enumerate(values):
             if not isinstance(value, int | float) or not math.isfinite(value):

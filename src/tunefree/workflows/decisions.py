@@ -22,7 +22,6 @@ from tunefree.core.errors import ModelError
 from tunefree.pool.targets import place_of
 from tunefree.workflows.metrics import Measure, Scored, mean_interval, share_of
 
-MOST_POINTS = 200  # of a curve
 THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
 EVEN = 0.5  # the threshold of decisions for the more probable of two classes
 
@@ -58,16 +57,6 @@ class Costs(NamedTuple):
         return 1.0 / (1.0 + self.fn / self.fp)
 
 
-class Point(NamedTuple):
-    """A point of the ROC curve (1 - specificity, sensitivity) and of the curve of precision and recall."""
-
-    threshold: float
-    sensitivity: float  # recall: share of the rows of the class that are acted on
-    specificity: float  # share of the others that are not
-    precision: float  # share of the rows acted on that are of the class
-    cost: float | None  # mean cost of a row; None without costs
-
-
 class Benefit(NamedTuple):
     """Net benefits of acting from a threshold on; acting on no row has the benefit 0."""
 
@@ -96,7 +85,6 @@ class Decisions(NamedTuple):
     rows: int
     share: Measure  # of rows of the class
     decisions: list[Decision]
-    curve: list[Point]  # thresholds descend
     benefits: list[Benefit]
     costs: Costs | None
     cost_of_all: float | None  # mean cost of a row if all are acted on, and if none is
@@ -157,56 +145,35 @@ def decisions(
         raise ModelError(f"`threshold` must lie between 0 and 1, not {threshold:g}")
     if scored.scores is None:
         raise ModelError("the rows have too many probabilities to be kept; decide on fewer rows")
-    scores, counts = scored.scores, scored.weight > 0.0
+    counts = scored.weight > 0.0
     if not counts.any():
         raise ModelError("all rows have a weight of 0, so that nothing can be decided; give rows with a weight above 0")
-    probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
     groups = None if scored.groups is None else scored.groups[counts]
-    rows = _Rows(probability[counts], scored.codes[counts] == k, scored.weight[counts], groups)
-    curve = _curve(rows, costs)
+    rows = _Rows(scored.probability_of(k)[counts], scored.codes[counts] == k, scored.weight[counts], groups)
     named = {"even odds": EVEN} if threshold is None else {"asked for": threshold}
     extremes: list[float | None] = [None, None]
     if costs is not None:
-        named |= {"by the costs": costs.threshold, "least cost": _cheapest(curve, costs)}
+        named |= {"by the costs": costs.threshold, "least cost": _cheapest(rows, costs)}
         extremes = [float(np.average(rows.costs(t, costs), weights=rows.weight)) for t in (0.0, math.inf)]
-    everywhere = np.ones(len(rows.weight), bool)
-    share, steps = rows.share(rows.is_of_class, everywhere), np.linspace(0, len(curve) - 1, MOST_POINTS)
-    points = [curve[i] for i in np.unique(steps.astype(int)).tolist()]
+    share = rows.share(rows.is_of_class, np.ones(len(rows.weight), bool))
     benefits = [
         Benefit(t, rows.benefit(t), share.value - (1.0 - share.value) * t / (1.0 - t)) for t in THRESHOLDS.tolist()
     ]
     decided = [_decision(rows, name, t, costs) for name, t in named.items()]
-    return Decisions(labels[k], len(rows.weight), share, decided, points, benefits, costs, *extremes)
+    return Decisions(labels[k], len(rows.weight), share, decided, benefits, costs, *extremes)
 
 
-def _curve(rows: _Rows, costs: Costs | None) -> list[Point]:
-    """Points of all thresholds: first a threshold above all probabilities, then each different probability."""
+def _cheapest(rows: _Rows, costs: Costs) -> float:
+    """The middle between the probabilities where the cost is least; of several, the nearest to ``costs.threshold``."""
     order = np.argsort(-rows.probability, kind="stable")
     ranked, weight, is_of_class = rows.probability[order], rows.weight[order], rows.is_of_class[order]
     last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
-    hits = np.append(0.0, np.cumsum(weight * is_of_class)[last])
-    alarms = np.append(0.0, np.cumsum(weight * ~is_of_class)[last])
-    positives, negatives, nothing = hits[-1], alarms[-1], np.full(len(hits), math.nan)
-    acted_on = hits + alarms
-    sensitivity = hits / positives if positives > 0.0 else nothing
-    specificity = 1.0 - alarms / negatives if negatives > 0.0 else nothing
-    precision = np.divide(hits, acted_on, out=nothing.copy(), where=acted_on > 0.0)
-    thresholds = np.append(math.inf, ranked[last])
-    cost: Any = [None] * len(hits)
-    if costs is not None:
-        unit = max(costs)  # no sum overflows
-        means = (costs.fp / unit * alarms + costs.fn / unit * (positives - hits)) / weight.sum()
-        cost = (means * unit).tolist()
-    columns = (thresholds, sensitivity, specificity, precision)
-    return [Point(*point) for point in zip(*(column.tolist() for column in columns), cost, strict=True)]
-
-
-def _cheapest(curve: list[Point], costs: Costs) -> float:
-    """The middle between the probabilities where the cost is least; of several, the nearest to ``costs.threshold``."""
-    least = min(point.cost for point in curve if point.cost is not None)
-    ends = [min(curve[0].threshold, 1.0), *(point.threshold for point in curve[1:]), 0.0]
-    middles = [(ends[i] + ends[i + 1]) / 2.0 for i, point in enumerate(curve) if point.cost == least]
-    return min(middles, key=lambda middle: abs(middle - costs.threshold))
+    hits, alarms = (np.append(0.0, np.cumsum(weight * flags)[last]) for flags in (is_of_class, ~is_of_class))
+    unit = max(costs)  # no sum overflows
+    means = (costs.fp / unit * alarms + costs.fn / unit * (hits[-1] - hits)) / weight.sum()
+    ends = np.concatenate([[1.0], ranked[last], [0.0]])
+    middles = ((ends[:-1] + ends[1:]) / 2.0)[means == means.min()]
+    return float(middles[np.abs(middles - costs.threshold).argmin()])
 
 
 def _decision(rows: _Rows, name: str, threshold: float, costs: Costs | None) -> Decision:

@@ -13,7 +13,6 @@ from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
-from tunefree.losses.rates import LOG_LINK
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.stream.arrays import to_numpy
@@ -24,15 +23,9 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.workflows.calibration import (
-    Calibration,
-    ClassReliability,
-    Covered,
-    IntervalScores,
-    calibration,
-    class_reliability,
-)
-from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, double_lift, lift, measures
+from tunefree.workflows.calibration import ClassReliability, class_reliability, interval_metrics
+from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, lift, measures
+from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
 KNOWN = "known rows are predicted better than new ones"
@@ -56,15 +49,6 @@ class Evaluation(NamedTuple):
     slices: list[Slice]  # by the values of a column
     classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
-    covered: list[Covered]  # by intervals of several coverages; none unless asked for
-
-    @property
-    def calibration(self) -> Calibration:
-        """The distance of probabilities from shares of rows; none for numbers."""
-        scored = self.scored
-        if scored.probability is None:
-            return Calibration(0.0, 0.0)
-        return calibration(scored.probability, scored.is_right, scored.weight, scored.groups)
 
     @property
     def lift(self) -> list[Decile]:
@@ -150,7 +134,8 @@ def evaluate(
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     if interval is not None and progressive:
         raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
-    intervals = None if interval is None else IntervalScores(model, interval)
+    if interval is not None:
+        OutputColumns(interval=(interval,)).check(model)
     note_learned(trained, source, bad)
     for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
@@ -167,7 +152,7 @@ def evaluate(
         if model.task == "classification":
             adds = _class_columns(model, y, predictions, losses)
         else:
-            further = {} if intervals is None else intervals.add(batch, predictions, y, weight)
+            further = {} if interval is None else interval_metrics(model, interval, batch, predictions, y)
             adds = _number_columns(model, y, predictions, losses, loss, further)
             adds |= {"exposure": exposure} if has_log_link(loss) else {}
         batches.append({"weight": weight, **adds})
@@ -181,8 +166,7 @@ def evaluate(
     confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
-    covered = [] if intervals is None else intervals.curve()
-    return Evaluation(metrics, unseen, measures(scored), confusion, slices, classes, scored, covered)
+    return Evaluation(metrics, unseen, measures(scored), confusion, slices, classes, scored)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
@@ -213,20 +197,6 @@ def _note_unseen(
             f"{label!r} is no class of the model, so these rows count as errors; {nearest(label, classes, 'classes')}"
         )
         bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
-
-
-def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
-    """Predictions of two models of counts for the same rows, and outcomes, by decile of the ratio of the two.
-
-    Raises a ModelError if a model is of another loss, or the rows are not the same.
-    """
-    first, second = tested.scored, other.scored
-    if first.exposure is None or second.exposure is None:
-        problem = f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}"
-        raise ModelError(f"{problem}; `tunefree compare` compares others")
-    if not (np.array_equal(first.exposure, second.exposure) and np.array_equal(first.targets, second.targets)):
-        raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
-    return double_lift(first.exposure, first.targets, first.predictions, second.predictions)
 
 
 def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:

@@ -100,6 +100,11 @@ class Scored:
     is_right: Any = None
     groups: Any = None
 
+    def probability_of(self, k: int) -> np.ndarray:
+        """The probability (n,) of a class in each row."""
+        scores: np.ndarray = self.scores
+        return scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
+
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -381,37 +386,17 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     >>> [decile.actual_over_expected for decile in lift(np.ones(4), y, predicted)]
     [0.0, 2.0, 1.0, 1.0]
     """
-    return [
-        Decile(exposed, expected, actual, actual / expected if expected > 0.0 else math.nan)
-        for exposed, expected, actual in _by_decile(exposure, predicted, predicted, rates)
-    ]
-
-
-def double_lift(exposure: np.ndarray, rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[list[float]]:
-    """Rates predicted by two models and actual rates, by tenths of the exposure in the order of the ratio of the two.
-
-    Each has its exposure, and the rates that the first and the second predict and that happened.
-    Where models differ most, the better one is nearer to what happened (Goldburd, Khare, Tevet, Guller: Generalized
-    linear models for insurance rating, CAS Monograph 5, 2020, section 7.2.2).
-
-    >>> rates, first, second = np.array([0.0, 2.0]), np.array([0.5, 1.5]), np.ones(2)
-    >>> double_lift(np.ones(2), rates, first, second)
-    [[1.0, 0.5, 1.0, 0.0], [1.0, 1.5, 1.0, 2.0]]
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        ratio = np.where(second > 0.0, first / np.where(second > 0.0, second, 1.0), math.inf)
-    return _by_decile(exposure, ratio, first, second, rates)
-
-
-def _by_decile(exposure: np.ndarray, scores: np.ndarray, *rates: np.ndarray) -> list[list[float]]:
-    """Exposures and mean rates, by tenths of the exposure in the order of scores; none where nothing was exposed."""
-    order = np.argsort(scores, kind="stable")
-    exposure = exposure[order]
+    order = np.argsort(predicted, kind="stable")
+    exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
     places = parts_by_mass(exposure, DECILES)
-    sums = [np.bincount(places, exposure * of, DECILES) for of in (1.0, *(array[order] for array in rates))]
-    return [[size, *(of / size for of in rest)] for size, *rest in np.transpose(sums).tolist() if size > 0.0]
+    sums = [np.bincount(places, exposure * values, DECILES) for values in (1.0, predicted, rates)]
+    return [
+        Decile(exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan)
+        for exposed, expected, actual in np.transpose(sums).tolist()
+        if exposed > 0.0
+    ]
 
 
 def parts_by_mass(masses: np.ndarray, parts: int) -> np.ndarray:

@@ -21,30 +21,14 @@ import pyarrow as pa
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
-from tunefree.losses import kind_of, loss_of
+from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
-from tunefree.workflows.calibration import Calibration, calibration
 from tunefree.workflows.metrics import Measure, mean_interval
 
-FOLDS = 5
 MEANT = ("squared error", "absolute loss")  # losses of which absolute errors tell how good predictions are
-CONSTANT = "constant"
 ROUNDING = 1e-12  # of the largest target, by which predictions of it may differ
 LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
-
-
-def linear_name(task: str, loss: str | None) -> str:
-    """The name of the linear model with this loss.
-
-    >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
-    ('quantile regression', 'ridge regression')
-    """
-    if task == "classification":
-        return "logistic regression"
-    names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
-    names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
-    return names.get(kind_of(loss), "ridge regression")
 
 
 class Truth(NamedTuple):
@@ -88,17 +72,16 @@ class Truth(NamedTuple):
         likely = np.maximum(predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)], 0.5 / n)
         is_known = self.targets < len(self.classes)
         losses, errors = np.where(is_known, -np.log(likely), math.nan), (chosen != self.targets).astype(np.float64)
-        return Judged(name, losses, errors, seconds, predictions.max(axis=1))
+        return Judged(name, losses, errors, seconds)
 
 
 class Judged(NamedTuple):
-    """The losses and errors (n,) of a model, and for classes the probability of the one that it predicts."""
+    """The losses and errors (n,) of a model."""
 
     name: str
     losses: np.ndarray
     errors: np.ndarray
     seconds: float | None = None  # of learning; None where it was learned before
-    probability: np.ndarray | None = None
 
 
 class Contender(NamedTuple):
@@ -130,9 +113,7 @@ class PairedComparison:
     how: str
     groups: int = 0
     unseen: int = 0
-    linear: str = ""  # the name of the linear peer
     classes: list[Any] = field(default_factory=list)
-    calibration: Calibration | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -142,24 +123,31 @@ class PairedComparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison as a colleague reads it aloud: model, linear peer, who else is better, and calibration.
-
-        A model is called better only where an interval says so.
-        """
-        model, others = self.model, self.contenders[1:]
-        write = _Words(self)
-        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {write.mean(model)}"]
-        linear = next((one for one in others if one.name == self.linear), None)
-        shown = linear or next((one for one in others if one.name != CONSTANT), next(iter(others), None))
-        clauses += [] if shown is None else write.beside(shown, model)
-        for other in others:
-            if other is not shown and other.better == other.name:
-                clauses.append(f"{other.name} is better by its {self.loss}, with {write.mean(other)}")
-            elif other is not shown and other.name == CONSTANT and not other.better:
-                clauses.append("it is not clearly better than a constant")
-        if self.calibration is not None:
-            clauses.append(self.calibration.words)
+        """The comparison as a colleague reads it aloud; a model is called better only where an interval says so."""
+        others = self.contenders[1:]
+        verdicts = {
+            f"by its {self.loss} better than": [one for one in others if one.better == self.model.name],
+            "not clearly different from": [one for one in others if not one.better],
+            f"by its {self.loss} worse than": [one for one in others if one.better == one.name],
+        }
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {self._mean(self.model)}"]
+        for verdict, models in verdicts.items():
+            named = ", ".join(f"{one.name} ({self._number(one)})" for one in models)
+            clauses += [f"{verdict} {named}"] if named else []
         return "; ".join(clauses) + "."
+
+    def _number(self, contender: Contender) -> str:
+        """The mean error in per cent, the mean absolute error, or the mean loss."""
+        if self.task == "classification":
+            return f"{100.0 * contender.error:.1f} %"
+        number = contender.error if self.loss in MEANT else contender.loss
+        return f"{number:,.0f}" if 9999.5 <= abs(number) < 1e6 else f"{number:,.4g}"
+
+    def _mean(self, contender: Contender) -> str:
+        """The mean error, or loss, with its name."""
+        if self.task == "classification":
+            return f"{self._number(contender)} error"
+        return f"a mean {'absolute error' if self.loss in MEANT else self.loss} of {self._number(contender)}"
 
     def table(self) -> pa.Table:
         """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
@@ -187,8 +175,8 @@ def compared(
     >>> comparison = compared(truth, [truth.judged("a", sure), truth.judged("b", even)], "rich", "test rows")
     >>> comparison.table().select(["name", "error", "error_difference", "better"]).to_pylist()[1]
     {'name': 'b', 'error': 0.5, 'error_difference': 0.5, 'better': 'a'}
-    >>> comparison.sentence.partition("; prob")[0]
-    'Predicts rich = yes with 0.0 % error; b 50.0 %; 95 % interval of the difference 39.6 to 60.4 points'
+    >>> comparison.sentence
+    'Predicts rich = yes with 0.0 % error; by its log-loss better than b (50.0 %).'
     """
     weight, first, is_class = truth.weight, judged[0], truth.task == "classification"
     if not weight.sum() > 0.0:
@@ -206,10 +194,6 @@ def compared(
         contender = _contender(one, weight)
         contenders.append(contender._replace(loss_difference=losses, error_difference=errors, better=better))
     counts = weight > 0.0
-    known = None
-    if first.probability is not None:
-        groups = None if truth.groups is None else truth.groups[counts]
-        known = calibration(first.probability[counts], first.errors[counts] == 0.0, weight[counts], groups)
     return PairedComparison(
         target,
         truth.task,
@@ -219,9 +203,7 @@ def compared(
         how,
         groups=0 if truth.groups is None else len(np.unique(truth.groups[counts])),
         unseen=int((truth.targets[counts] >= len(truth.classes)).sum()) if is_class else 0,
-        linear=linear_name(truth.task, truth.loss),
         classes=truth.classes,
-        calibration=known,
         left_out=left_out or {},
     )
 
@@ -236,64 +218,6 @@ def side(difference: Measure | None) -> int:
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
-
-
-class _Words:
-    """The wording of a comparison: by errors in per cent and points, by absolute errors, or by a loss."""
-
-    def __init__(self, comparison: PairedComparison) -> None:
-        self.is_share, self.loss = comparison.task == "classification", comparison.loss
-        self.is_error = self.is_share or self.loss in MEANT
-        self.kind = "errors" if self.is_error else "losses"
-
-    def number(self, contender: Contender) -> str:
-        """The mean error, or loss."""
-        value = contender.error if self.is_error else contender.loss
-        return f"{100.0 * value:.1f} %" if self.is_share else _figures(value, 4)
-
-    def mean(self, contender: Contender) -> str:
-        """The mean error, or loss, with its name."""
-        if self.is_share:
-            return f"{self.number(contender)} error"
-        return f"a mean {'absolute error' if self.is_error else self.loss} of {self.number(contender)}"
-
-    def interval(self, measure: Measure, sign: int) -> str:
-        """The ends of an interval, which is turned round with a negative sign."""
-        ends = sorted(sign * end for end in (measure.low or 0.0, measure.high or 0.0))
-        if self.is_share:
-            return f"{100.0 * ends[0]:.1f} to {100.0 * ends[1]:.1f} points"
-        return " to ".join(_figures(end, 3) for end in ends)
-
-    def beside(self, other: Contender, model: Contender) -> list[str]:
-        """Clauses on another model and the interval of the difference, also of the loss where only this is clear."""
-        ends, by_loss = other.loss_difference, {model.name: 1, other.name: -1}.get(other.better, 0)
-        ends = other.error_difference if self.is_error else ends
-        clear = side(ends)
-        if ends is None or ends.low is None:
-            return [f"{other.name} {self.number(other)}", "too few rows for an interval of the difference"]
-        if clear and by_loss in (0, clear):
-            better = ", which is better" if clear < 0 else ""
-            difference = f"95 % interval of the difference {self.interval(ends, clear)}"
-            return [f"{other.name} {self.number(other)}{better}", difference]
-        difference = f"no clear difference of the {self.kind}, {self.interval(ends, 1)}"
-        if clear:
-            difference = f"95 % interval of the difference of the {self.kind} {self.interval(ends, clear)}"
-        clauses = [f"{other.name} {self.number(other)}", difference]
-        losses = other.loss_difference
-        if by_loss and losses is not None and losses.low is not None and losses.high is not None:
-            low, high = sorted(abs(end) for end in (losses.low, losses.high))
-            better = "it is" if by_loss > 0 else f"{other.name} is"
-            clauses.append(f"{better} better by its {self.loss}, 95 % interval {low:.3g} to {high:.3g}")
-        return clauses
-
-
-def _figures(number: float, digits: int) -> str:
-    """A number with so many digits, or all of a whole number below a million, which has no exponent.
-
-    >>> _figures(0.123456, 4), _figures(37138.2, 4), _figures(3.04e9, 4)
-    ('0.1235', '37,138', '3.04e+09')
-    """
-    return f"{number:,.0f}" if 10.0**digits - 0.5 <= abs(number) < 1e6 else f"{number:,.{digits}g}"
 
 
 def goal_in_words(target: str, classes: Sequence[Any]) -> str:

@@ -9,8 +9,6 @@ linear model is chosen by cross-validation; all else has scikit-learn's defaults
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,34 +23,52 @@ from tunefree.stream.columns import Faults
 from tunefree.stream.kinds import Text, converted
 from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
-from tunefree.workflows.paired import CONSTANT, FOLDS, PairedComparison, Truth, compared, linear_name
+from tunefree.workflows.paired import PairedComparison, Truth, compared
 
 OF_CONSTANTS = ("square", "absolute", "quantile", "poisson", "gamma", "tweedie")  # losses that they have
+FOLDS = 5
+CONSTANT = "constant"
 TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
 
 
+def linear_name(task: str, loss: str | None) -> str:
+    """The name of the linear model with this loss.
+
+    >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
+    ('quantile regression', 'ridge regression')
+    """
+    if task == "classification":
+        return "logistic regression"
+    names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
+    names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
+    return names.get(kind_of(loss), "ridge regression")
+
+
 class Features(NamedTuple):
     """Columns of some rows as scikit-learn takes them.
 
-    ``numbers`` (n, d): NaN where they are missing.
-    ``categories`` (n, c): numbers of categories, NaN where they are missing.
+    ``matrix`` (n, d): numbers, and then codes of categories; NaN where they are missing.
+    ``texts``: arrays (n,), one a column.
     """
 
-    numbers: np.ndarray
-    categories: np.ndarray
-    texts: list[list[str]]
+    matrix: np.ndarray
+    n_numbers: int
+    texts: list[np.ndarray]
 
     def at(self, rows: np.ndarray) -> Features:
         """Some of the rows."""
-        texts = [[column[i] for i in rows.tolist()] for column in self.texts]
-        return Features(self.numbers[rows], self.categories[rows], texts)
+        return Features(self.matrix[rows], self.n_numbers, [column[rows] for column in self.texts])
 
-    def of(self, numbers: np.ndarray, categories: np.ndarray) -> Features:
-        """The features with only these columns of numbers and categories."""
-        return Features(self.numbers[:, numbers], self.categories[:, categories], self.texts)
+    def encoded(self, numbers: Any, categories: Any) -> Any:
+        """An encoder of the matrix by one of the numbers and one of the categories."""
+        from sklearn.compose import ColumnTransformer
+
+        columns = list(range(self.matrix.shape[1]))
+        parts = columns[: self.n_numbers], columns[self.n_numbers :]
+        return ColumnTransformer([("numbers", numbers, parts[0]), ("categories", categories, parts[1])])
 
 
 def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
@@ -62,23 +78,21 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
 
     >>> from tunefree.stream.kinds import Category, Number
     >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
-    >>> features.numbers.tolist(), features.categories.tolist()
-    ([[39.0], [nan]], [[0.0], [1.0]])
+    >>> features.matrix.tolist(), features.n_numbers
+    ([[39.0, 0.0], [nan, 1.0]], 1)
     """
     n = sum(table.num_rows for table in tables)
-    numbers, categories, texts, unseen = list[np.ndarray](), list[np.ndarray](), list[list[str]](), list[str]()
+    numbers, categories, texts, unseen = list[np.ndarray](), list[np.ndarray](), list[np.ndarray](), list[str]()
     for column in columns:
         arrays = [_array_of(table, column.name) for table in tables]
         if column.kind == Text.kind:
             chunks = [converted(column, array, Faults()) for array in arrays]
-            texts.append(pa.chunked_array(chunks).combine_chunks().fill_null("").to_pylist())
+            texts.append(pa.chunked_array(chunks).fill_null("").to_numpy())
         elif (values := values_of(column, arrays)) is None:
             unseen.append(column.name)
         else:
-            (categories if values.are_codes else numbers).append(values.numbers)
-    numbers = [np.clip(column, -LARGEST, LARGEST) for column in numbers]
-    matrices = (np.column_stack(part) if part else np.empty((n, 0)) for part in (numbers, categories))
-    return Features(next(matrices), next(matrices), texts), unseen
+            (categories if values.are_codes else numbers).append(np.clip(values.numbers, -LARGEST, LARGEST))
+    return Features(np.column_stack([np.empty((n, 0)), *numbers, *categories]), len(numbers), texts), unseen
 
 
 def _array_of(table: Any, name: str) -> Any:
@@ -109,34 +123,16 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
     return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
 
 
-class Peer(NamedTuple):
-    """A model that people compare with.
-
-    ``learn``: a function from training features, their truth and features to predict to predictions.
-    """
-
-    name: str
-    learn: Callable[[Features, Truth, Features], np.ndarray]
-
-    def timed(self, train: Features, truth: Truth, test: Features) -> tuple[np.ndarray, float]:
-        """Predictions, and the seconds that they took; rows without a weight or a known class are not learned."""
-        counts = truth.weight > 0.0
-        counts &= truth.targets < len(truth.classes) if truth.task == "classification" else True
-        rows, began = np.flatnonzero(counts), time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
-            known = train.at(rows)
-            numbers, categories = (~np.isnan(part).all(axis=0) for part in (known.numbers, known.categories))
-            predictions = self.learn(known.of(numbers, categories), truth.at(rows), test.of(numbers, categories))
-        return predictions, time.perf_counter() - began
+# From training features, their truth, and features to predict, to predictions.
+Peer = Callable[[Features, Truth, Features], np.ndarray]
 
 
-def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, and remarks on peers left out."""
+def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[dict[str, Peer], dict[str, str]]:
+    """The peers that learn the task with its loss, by their names, and remarks on peers left out."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
     kind, linear = kind_of(truth.loss, truth.task), linear_name(truth.task, truth.loss)
-    peers: dict[str, Any] = {
+    peers: dict[str, Peer] = {
         CONSTANT: _constant,
         linear: _linear,
         FOREST: partial(_forest, n_jobs=n_jobs),
@@ -151,9 +147,9 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
             left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"
         if kind == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
             left_out[BOOSTING] = without
-    if not (features.numbers.shape[1] + features.categories.shape[1]):
+    if not features.matrix.shape[1]:
         left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
-    return [Peer(name, learn) for name, learn in peers.items() if name not in left_out], left_out
+    return {name: peer for name, peer in peers.items() if name not in left_out}, left_out
 
 
 def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
@@ -188,7 +184,7 @@ def constant_of(truth: Truth) -> np.ndarray:
 
 
 def _constant(train: Features, truth: Truth, test: Features) -> np.ndarray:
-    return np.repeat([constant_of(truth)], len(test.numbers), axis=0)
+    return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
 
 
 def _linear(train: Features, truth: Truth, test: Features) -> np.ndarray:
@@ -213,10 +209,6 @@ def _linear_model(truth: Truth) -> Any:
         return linear_model.LogisticRegressionCV(Cs=STRENGTHS, cv=folds, scoring="neg_log_loss", max_iter=1000)
     if level is None and not has_log_link(loss):
         return linear_model.RidgeCV(alphas=1.0 / STRENGTHS)
-    if len(truth.targets) < 2 * FOLDS:
-        return (
-            linear_model.QuantileRegressor(quantile=level) if level else linear_model.TweedieRegressor(power=loss.power)
-        )
     model: Any = linear_model.QuantileRegressor(quantile=level)
     scoring = make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
     if level is None:
@@ -233,57 +225,39 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    parts: list[tuple[Any, Any, Any]] = []
-    if train.numbers.shape[1]:
-        impute = SimpleImputer(strategy="median", add_indicator=True)
-        parts.append((make_pipeline(impute, StandardScaler()), train.numbers, test.numbers))
-    if train.categories.shape[1]:
-        one_hot = OneHotEncoder(handle_unknown="ignore")
-        parts.append((one_hot, train.categories, test.categories))
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    encoder = train.encoded(numbers, OneHotEncoder(handle_unknown="ignore"))
+    X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
     for texts, further in zip(train.texts, test.texts, strict=True):
         if any(text.strip() for text in texts):
-            parts.append((TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b"), texts, further))
-    if not parts:
-        return np.zeros((len(train.numbers), 1)), np.zeros((len(test.numbers), 1))
-    blocks = [(encoder.fit_transform(before), encoder.transform(after)) for encoder, before, after in parts]
-    if len(blocks) == 1 and train.numbers.shape[1]:
-        return blocks[0]
-    X, X_test = (hstack([csr_array(block) for block in side], format="csr") for side in zip(*blocks, strict=True))
-    return X, X_test
+            words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+            X = hstack([csr_array(X), words.fit_transform(texts)], format="csr")
+            X_test = hstack([csr_array(X_test), words.transform(further)], format="csr")
+    return (X, X_test) if X.shape[1] else (np.zeros((X.shape[0], 1)), np.zeros((X_test.shape[0], 1)))
 
 
 def _forest(train: Features, truth: Truth, test: Features, n_jobs: int | None) -> np.ndarray:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    X, X_test = _as_one(train, test, math.inf)
     kind = RandomForestClassifier if truth.task == "classification" else RandomForestRegressor
-    model = kind(random_state=0, n_jobs=n_jobs).fit(X, truth.targets, sample_weight=truth.weight)
-    return _predicted(model.set_params(n_jobs=1), truth, X_test)  # several add the trees up in any order
+    model = kind(random_state=0, n_jobs=n_jobs).fit(train.matrix, truth.targets, sample_weight=truth.weight)
+    return _predicted(model.set_params(n_jobs=1), truth, test.matrix)  # several add the trees up in any order
 
 
 def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.preprocessing import OrdinalEncoder
 
-    d, c = train.numbers.shape[1], train.categories.shape[1]
-    options: dict[str, Any] = {"random_state": 0, "categorical_features": list(range(d, d + c)) or None}
-    matrices = _as_one(train, test, MOST_CATEGORIES)
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, max_categories=MOST_CATEGORIES)
+    encoder = train.encoded("passthrough", codes)
+    X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
+    categories = list(range(train.n_numbers, X.shape[1]))
+    options: dict[str, Any] = {"random_state": 0, "categorical_features": categories or None}
     if truth.task == "classification":
         if len(np.unique(truth.targets)) < 2:
             return _constant(train, truth, test)
-        return _fitted_and_predicted(HistGradientBoostingClassifier(**options), truth, *matrices)
+        return _fitted_and_predicted(HistGradientBoostingClassifier(**options), truth, X, X_test)
     level, loss = _level(truth), loss_of(truth.task, truth.loss)
     options |= {} if level is None else {"loss": "quantile", "quantile": level}
     options |= {"loss": "poisson" if loss.power == 1.0 else "gamma"} if has_log_link(loss) else {}
-    return _fitted_and_predicted(HistGradientBoostingRegressor(**options), truth, *matrices)
-
-
-def _as_one(train: Features, test: Features, most: float) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers beside categories as ranks of frequency, the rarest beyond ``most`` as one; NaN for new values."""
-    X, X_test = [train.numbers], [test.numbers]
-    for column, further in zip(train.categories.T, test.categories.T, strict=True):
-        known, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        ranks = np.minimum(np.argsort(np.argsort(-counts, kind="stable"), kind="stable"), most)
-        for values, matrices in ((column, X), (further, X_test)):
-            places = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            matrices.append(np.where(known[places] == values, ranks[places], math.nan)[:, None])
-    return np.hstack(X), np.hstack(X_test)
+    return _fitted_and_predicted(HistGradientBoostingRegressor(**options), truth, X, X_test)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,9 +30,9 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of, without_features
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
-from tunefree.workflows.evaluation import group_numbers, note_learned
-from tunefree.workflows.paired import FOLDS, PairedComparison, Truth, compared
-from tunefree.workflows.peers import TREES, features_of, peers_of
+from tunefree.workflows.evaluation import group_numbers
+from tunefree.workflows.paired import PairedComparison, Truth, compared
+from tunefree.workflows.peers import FOLDS, TREES, Peer, features_of, peers_of
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -132,21 +133,8 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None =
     return Truth(task, plan.loss, list(classes), targets, weight, group_codes)
 
 
-def parts_of(
-    truth: Truth, n_learned: int | None, in_order: bool = False
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
-    """Rows to learn and to predict, of each part of a comparison, and how that is done in words.
-
-    ``n_learned``: so many rows come first, which are learned only; None for cross-validation.
-    """
-    if n_learned is None:
-        return splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
-    rows = np.arange(len(truth.weight))
-    return [(rows[:n_learned], rows[n_learned:])], OF_TESTS if n_learned else OF_MODELS
-
-
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn and to predict, of each part of a cross-validation; groups stay whole.
+    """Rows to learn and to predict, of each part of a cross-validation by scikit-learn; groups stay whole.
 
     Parts have rows of all classes, as far as groups let them.
 
@@ -154,56 +142,65 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
     >>> [(len(before), test.tolist()) for before, test in splits(truth, in_order=True)][:2]
     [(2, [2, 3]), (4, [4, 5])]
     """
-    n = len(truth.targets)
-    if in_order and truth.groups is not None:
+    from sklearn import model_selection
+
+    is_class, has_groups = truth.task == "classification", truth.groups is not None
+    if in_order and has_groups:
         raise ModelError("`in_order` parts groups; leave `in_order` or `groups` out")
-    if in_order:
-        blocks = np.array_split(np.arange(n), FOLDS + 1)
-        parts = [(np.concatenate(blocks[:k]), blocks[k]) for k in range(1, FOLDS + 1)]
-    else:
-        random = np.random.default_rng(0)
-        names = np.arange(n) if truth.groups is None else truth.groups
-        present, first, group = np.unique(names, return_index=True, return_inverse=True)
-        drawn = random.permutation(len(present))
-        if truth.task == "classification":  # groups by the class of their first row
-            drawn = drawn[np.argsort(truth.targets[first][drawn], kind="stable")]
-        part_of = np.empty(len(present), np.int64)
-        part_of[drawn] = np.arange(len(present)) % FOLDS
-        parts = [(np.flatnonzero(part_of[group] != k), np.flatnonzero(part_of[group] == k)) for k in range(FOLDS)]
-    of = "groups" if truth.groups is not None else "rows"
-    for number, (learned, judged) in enumerate(parts, 1):
-        if not len(judged):
-            raise ModelError(f"there are fewer than {FOLDS} {of}, too few for cross-validation; name rows by `test`")
-        if truth.task == "classification" and len(np.unique(truth.targets[learned])) < 2:
-            raise ModelError(f"models of part {number} would learn rows of one class; give more {of} of each class")
+    name = f"{'Stratified' if is_class else ''}{'Group' if has_groups else ''}KFold"
+    folds = getattr(model_selection, name)(FOLDS, shuffle=True, random_state=0)
+    folds = model_selection.TimeSeriesSplit(FOLDS) if in_order else folds
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes that not all parts have
+            parts = list(folds.split(truth.targets, truth.targets, truth.groups))
+    except ValueError:
+        parts = []
+    units = "groups" if has_groups else "rows"
+    if not all(len(judged) for _, judged in parts) or not parts:
+        raise ModelError(f"there are too few {units} for {FOLDS}-fold cross-validation; name rows to learn by `train`")
+    for number, (learned, _) in enumerate(parts, 1):
+        if is_class and len(np.unique(truth.targets[learned])) < 2:
+            raise ModelError(f"models of part {number} would learn rows of one class; give more {units} of each class")
     return parts
 
 
 def run(
+    parts: Sequence[Data],
     truth: Truth,
-    parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    how: str,
     entrants: dict[str, Learn],
-    target: str,
-    left_out: dict[str, str] | None = None,
+    learns: bool,
+    with_peers: bool = True,
+    in_order: bool = False,
     n_jobs: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> PairedComparison:
-    """Let entrants learn and predict the rows of all parts, and compare the first with the others.
+    """Let entrants, and peers if rows are learned, predict the rows of the last table; compare the first with others.
 
+    ``learns``: whether rows of the first table are learned: where it is the only one, by cross-validation.
+    ``in_order``: whether rows of a cross-validation are in the order of time.
     ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
     """
+    n, left_out = len(truth.weight) - len(parts[-1].weight), dict[str, str]()
+    if learns and len(parts) == 1:
+        folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
+    else:
+        folds, how = [(np.arange(n), np.arange(n, len(truth.weight)))], OF_TESTS if learns else OF_MODELS
+    if learns:
+        parts[0].check_several()
+    if learns and with_peers:
+        further, left_out = peers(parts, truth, n_jobs)
+        entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
     outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
     seconds: dict[str, float | None] = dict.fromkeys(entrants)
-    left_out = dict(left_out or {})
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
         threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
         threadpool_limits(1, "blas"),
     ):
-        for number, (learned, judged) in enumerate(parts, 1):
+        for number, (learned, judged) in enumerate(folds, 1):
             for name in [name for name in entrants if name not in left_out]:
-                tell(f"{name}, part {number} of {len(parts)}" if len(parts) > 1 else name)
+                tell(f"{name}, part {number} of {len(folds)}" if len(folds) > 1 else name)
                 try:
                     predictions, taken = entrants[name](learned, judged)
                 except PeerError as error:
@@ -211,13 +208,13 @@ def run(
                     continue
                 outputs[name].append(predictions)
                 seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
-        judged_truth = truth.at(np.concatenate([judged for _, judged in parts]))
+        judged_truth = truth.at(np.concatenate([judged for _, judged in folds]))
         judged_models = [
             judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
             for name in entrants
             if name not in left_out
         ]
-        return compared(judged_truth, judged_models, target, how, left_out)
+        return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
 
 
 def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan, in_order: bool) -> Learn:
@@ -271,71 +268,59 @@ def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
     chosen, left_out = peers_of(truth, features, n_jobs or -1)
     left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts and any(peer.name in TREES for peer in chosen):
+    if features.texts and chosen.keys() & {*TREES}:
         left_out |= {"texts": "the trees of peers do not see them"}
+    counts = truth.weight > 0.0
+    if truth.task == "classification":
+        counts &= truth.targets < len(truth.classes)
 
-    def entrant(peer: Any) -> Learn:
+    def entrant(peer: Peer) -> Learn:
         def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
+            began, learned = time.perf_counter(), learned[counts[learned]]
             try:
-                predictions, seconds = peer.timed(features.at(learned), truth.at(learned), features.at(judged))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
+                    predictions = peer(features.at(learned), truth.at(learned), features.at(judged))
             except ValueError as error:
                 raise PeerError(str(error) or type(error).__name__) from None
-            return predictions, seconds
+            return predictions, time.perf_counter() - began
 
         return learn
 
-    return {peer.name: entrant(peer) for peer in chosen}, left_out
+    return {name: entrant(peer) for name, peer in chosen.items()}, left_out
 
 
-def beside_peers(
+def compare(
     data: Data,
-    plan: Plan,
-    test: Data | None = None,
-    trained: Trained | None = None,
-    name: str = "tunefree",
+    models: Mapping[str, Trained],
+    learned: Data | None = None,
     n_jobs: int | None = None,
     in_order: bool = False,
     groups: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> PairedComparison:
-    """A model beside peers that learn the same rows.
+    """Models beside the first of them, and beside peers where rows are learned.
 
-    ``data``: rows to learn, by which models are judged, too, in cross-validation.
-    ``test``: rows to be judged by instead.
-    ``trained``: a model that was made of these rows; by default it is made by the plan.
-    ``in_order``: whether rows are in the order of time.
+    ``data``: rows to be judged by.
+    ``models``: by their names; without any, one is made by the plan of the data.
+    ``learned``: rows that peers, or this one, learn; by default they learn parts of the data, by cross-validation.
+    Raises a ModelError if the models predict different targets or share no class.
     """
-    data.check_several()
-    parts = [data] if test is None else [data, test]
-    classes = sorted({*data.target.values}) if data.task == "classification" else []
-    truth = truth_of(parts, classes if trained is None else trained.model.classes, groups)
-    chosen, how = parts_of(truth, None if test is None else len(data.weight), in_order)
-    model = learned_model(parts, truth, plan, in_order) if trained is None else known_model(trained, parts, truth)
-    entrants, left_out = peers(parts, truth, n_jobs)
-    return run(truth, chosen, how, {name: model, **entrants}, str(plan.target), left_out, n_jobs, tell)
-
-
-def of_models(models: dict[str, Trained], source: Source, bad: BadRows, groups: str | None = None) -> PairedComparison:
-    """Models beside the first of them, on rows that none has learned; each reads the columns that it knows.
-
-    Raises a ModelError if they predict different targets or share no class.
-    """
-    (first, trained), *others = models.items()
-    for name, other in others:
-        for what, ours, theirs in (
-            ("target", trained.plan.target, other.plan.target),
-            ("task", trained.model.task, other.model.task),
-        ):
+    parts, plan = [data] if learned is None else [learned, data], data.plan
+    first = next(iter(models), "")
+    for name, other in models.items():
+        pairs = {"target": (plan.target, other.plan.target), "task": (data.task, other.model.task)}
+        for what, (ours, theirs) in pairs.items():
             if ours != theirs:
-                raise ModelError(
-                    f"{first} and {name} differ in their {what}, {ours} and {theirs}; compare models of one"
-                )
-        if trained.model.task == "classification" and not {*trained.model.classes} & {*other.model.classes}:
+                problem = f"{first} and {name} differ in their {what}, {ours} and {theirs}"
+                raise ModelError(f"{problem}; compare models of one")
+        if data.task == "classification" and not {*models[first].model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
-    data = read(source, trained.plan, bad, trained)
-    for model in models.values():
-        note_learned(model, source, bad)
-    labels = dict.fromkeys(label for model in models.values() for label in getattr(model.model, "classes", ()))
-    truth = truth_of([data], list(labels), groups)
-    entrants = {name: known_model(one, [data], truth) for name, one in models.items()}
-    return run(truth, *parts_of(truth, 0), entrants, str(trained.plan.target))
+    labels = [label for model in models.values() for label in getattr(model.model, "classes", ())]
+    if not models and data.task == "classification":
+        labels = sorted({*parts[0].target.values})
+    truth = truth_of(parts, list(dict.fromkeys(labels)), groups)
+    entrants: dict[str, Learn] = {name: known_model(model, parts, truth) for name, model in models.items()}
+    if not models:
+        entrants["tunefree"] = learned_model(parts, truth, plan, in_order)
+    return run(parts, truth, entrants, learned is not None or not models, True, in_order, n_jobs, tell)
