@@ -33,7 +33,6 @@ from tunefree.core.schema import (
     Text,
     check_arrays,
     check_header,
-    parameters_of,
 )
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
@@ -55,7 +54,6 @@ from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.pool.views import ALL as VIEWS
 from tunefree.pool.windows import LENGTHS
-from tunefree.stream.formats import TABLE
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -114,7 +112,7 @@ FILE = {
     "plan": Mapping(Anything()),  # as it checks its values
     "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
-    "encoder": Anything(),  # as its source has it
+    "encoder": Anything(),  # as the class of its source checks it
 }
 
 OF_STREAM = {"order": TargetSample, "rises": LossRises, "samples": ColumnSamples}  # what is kept beside the model
@@ -330,29 +328,7 @@ KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
 
 
-def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
-    """Check the parameters in the headers of an encoder and of its columns; encoders of other formats check theirs."""
-    if encoder_class is not None:
-        check_header(header, encoder_class.header, "encoder")
-        return
-    if source not in (TABLE, "svmlight", "vw"):
-        return
-    from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
-
-    kinds = parameters_of(encoder_of(source))
-    if source == TABLE:
-        kinds = kinds | {"forgotten": Optional(COUNT), "most": Optional(COUNT)}
-    check_header(header, kinds, "encoder")
-    for number, column in enumerate(header.get("columns", ())):
-        from tunefree.stream.encoder import COLUMN_KINDS
-
-        where = f"encoder.columns.{number}"
-        check_header(column, {"kind": Text(tuple(COLUMN_KINDS))}, where)
-        check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
-
-
-def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any = None) -> None:
-    """Raise a ModelError unless a file has the contents of its kind; ``encoder_class`` may be another class."""
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file has the contents of its kind."""
     check_header(header, kind.header)
-    _check_encoder(header["source"], header["encoder"], encoder_class)
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -156,7 +156,7 @@ def _checked(
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(KINDS[kind], arrays, header, encoder_class)
+        schemas.check(KINDS[kind], arrays, header)
         trained = Trained.restore(parts, header, encoder_class)
         KINDS[kind].check(trained)
     return trained
