@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.compiled import notices
 from tunefree.core.errors import warn
 from tunefree.core.parameters import require
 from tunefree.estimators import tables, validation
@@ -50,7 +49,6 @@ class FitDisplay(Callback):
 
     def __enter__(self) -> FitDisplay:
         if self._progress is not None:
-            notices.listeners.append(self.say)
             description = f"a pass over {self.rows:,} rows"
             self._progress.bar.update(self._progress.task, description=description, total=self.rows)
             self._progress.bar.start()
@@ -58,7 +56,6 @@ class FitDisplay(Callback):
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._progress is not None:
-            notices.listeners.remove(self.say)
             self._progress.close()
 
     def say(self, text: str) -> None:
