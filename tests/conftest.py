@@ -144,4 +144,4 @@ def for_classes_only():
 
     ALL.register("signs", Signs)
     yield "signs"
-    del ALL._places["signs"], ALL._loaded["signs"]
+    del ALL._entries["signs"]

@@ -19,7 +19,7 @@ from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
 from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
-from tunefree.estimators.model_file import WholeOnly, source_of
+from tunefree.estimators.model_file import source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
@@ -241,7 +241,6 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         check_closed(y, self.classes_)
         return self._targets(np.searchsorted(self.classes_, y), np.arange(len(y))), weight
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None, callbacks: Any = None
@@ -349,7 +348,6 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         y, weight = self._rates(y, weight, exposure, may_be_zero=True)
         return y.astype(np.float64), weight
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
