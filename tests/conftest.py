@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import trees
+from tests import overlaps, trees  # noqa: F401 - overlaps are refused from here on, where bounds are checked
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn then runs its array API checks too
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has one processor, on which others would wait
@@ -125,4 +125,4 @@ def for_classes_only():
 
     ALL.register("signs", Signs)
     yield "signs"
-    del ALL._places["signs"], ALL._loaded["signs"]
+    del ALL._entries["signs"]

@@ -38,6 +38,6 @@ def run_page(name: str, until: str | None = None) -> dict[str, Any]:
 def as_before(registry: Registry) -> Iterator[None]:
     """What is registered here is forgotten."""
     with pytest.MonkeyPatch.context() as patch:
-        for table in ("_places", "_of_others", "_loaded"):
+        for table in ("_entries", "_of_others"):
             patch.setattr(registry, table, dict(getattr(registry, table)))
         yield

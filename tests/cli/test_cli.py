@@ -173,14 +173,14 @@ def test_the_page_on_adding_a_command():
 def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch):
     """A learner from outside: without its package the message says what is missing, with it all commands take it."""
     for registry in (cli.COMMANDS, learners.ALL):
-        for table in ("_places", "_of_others", "_loaded"):
+        for table in ("_entries", "_of_others"):
             monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
     X = np.random.default_rng(0).normal(size=(200, 2))
     model, data = tmp_path / "outside.model", tmp_path / "rows.csv"
     data.write_text("x0,x1,target\n" + "".join(f"{a},{b},{a > b}\n" for a, b in X))
     with monkeypatch.context() as here:
-        here.setattr(learners.ALL, "_places", {**learners.ALL._places, "outside": "tunefree.learners.adagrad:AdaGrad"})
-        here.setattr(learners.ALL, "_loaded", dict(learners.ALL._loaded))
+        outside = {"outside": "tunefree.learners.adagrad:AdaGrad"}
+        here.setattr(learners.ALL, "_entries", learners.ALL._entries | outside)
         tunefree.OnlineClassifier("outside").fit(X, X[:, 0] > X[:, 1]).save(model)
     status, _, err = run("evaluate", model, data)
     assert status == 2 and "unknown learner 'outside'" in err

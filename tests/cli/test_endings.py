@@ -147,7 +147,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("name", ["typer", "tunefree.compiled.notices"])
+@pytest.mark.parametrize("name", ["typer", "tunefree.cli.options"])
 def test_while_the_program_is_loaded(name):
     ended = subprocess.run([sys.executable, "-c", INTERRUPTED_AT.format(name=name)], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (130, "tunefree: interrupted; nothing was written\n")

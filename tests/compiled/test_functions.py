@@ -18,7 +18,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tunefree.compiled import exporting, loading, notices, packaging
+from tests import overlaps
+from tunefree.compiled import exporting, loading, packaging
 from tunefree.compiled.declarations import globals_of
 from tunefree.compiled.exporting import bitcode_of, text_of
 from tunefree.compiled.functions import IS_COMPILED, Compiled
@@ -140,12 +141,10 @@ def write_package(folder, monkeypatch, changed=lambda content: content, **fields
 
 
 @pytest.fixture
-def told(monkeypatch) -> list[str]:
-    """What is told of compilation in a test."""
-    lines: list[str] = []
-    monkeypatch.setattr(notices, "_reasons", set())
-    monkeypatch.setattr(notices, "listeners", [lines.append])
-    return lines
+def told(monkeypatch, caplog) -> Any:
+    """What is logged of compilation in a test."""
+    monkeypatch.setattr(loading, "told", set())
+    return caplog
 
 
 def of_later_llvm(content: bytes) -> bytes:
@@ -171,19 +170,18 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
         Compiled(add, states={"state": Sums})(state, block, True, mask)
         add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes()
-    (line,) = told
+    (line,) = told.messages
     assert line.startswith(f"compiling {ADD.name}, ")
     assert reason in line and "\n" not in line
 
 
 def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, told):
     write_package(folder, monkeypatch, **STALE)
-    monkeypatch.setattr(notices, "listeners", [])
     monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
     exporting.obstacle.cache_clear()
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
-    with pytest.warns(RuntimeWarning, match=r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'"):
-        Compiled(add, states={"state": Sums})(state, block, True, mask)
+    Compiled(add, states={"state": Sums})(state, block, True, mask)
+    assert re.search(r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'", told.text)
     add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes() and not list(folder.glob("*.code"))
     exporting.obstacle.cache_clear()
@@ -193,7 +191,7 @@ def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_t
 def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, told):
     write_package(folder, monkeypatch, **fields)
     Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
-    assert not told
+    assert not told.messages
 
 
 def test_bitcode_is_the_same_each_time_and_has_no_names_of_values():
@@ -333,7 +331,7 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
 
 
 def test_with_checked_bounds_a_kernel_may_not_write_where_two_arrays_overlap():
-    checked, numbers = loading.with_checked_bounds(Compiled(sum_halves, "test.sum_halves")), np.ones(15)
+    checked, numbers = overlaps.checked(Compiled(sum_halves, "test.sum_halves")), np.ones(15)
     assert checked(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
     with pytest.raises(ValueError, match=r"test\.sum_halves writes to one of two arrays that overlap"):
         checked(numbers[:5], numbers.reshape(5, 3))

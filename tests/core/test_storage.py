@@ -67,13 +67,6 @@ def test_every_cut_is_found(saved):
         storage.load(saved)
 
 
-@pytest.mark.parametrize("data", [b"", b"abc", b"\xff" * 100, b"PAR1" * 50, json.dumps({"a": 1}).encode()])
-def test_other_files_are_refused(tmp_path, data):
-    (tmp_path / "model").write_bytes(data)
-    with pytest.raises(ModelError, match="not a tunefree model"):
-        storage.load(tmp_path / "model")
-
-
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64", "int8", "int64", "uint16", "uint64"])
 @pytest.mark.parametrize("n_values", [1, 7, 250, 300, 5000])
 def test_columns_of_few_and_of_many_values_are_loaded_to_the_bit(tmp_path, dtype, n_values):

@@ -77,50 +77,28 @@ def handler():
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_signal_waits_for_the_end_of_the_context(handler):
-    done = []
+@pytest.mark.parametrize(
+    ("events", "handled_after"), [("s1", "1"), ("ds1", "1"), ("sd1", ""), ("s1s2", "1")], ids=["", "none", "d", "twice"]
+)
+def test_a_signal_waits_for_the_end_of_the_context_for_deliver_or_for_the_second_one(handler, events, handled_after):
+    """Events are signals, deliveries, and work."""
+    done = ""
 
     def work():
+        nonlocal done
         with deferred(), deferred():
-            signal.raise_signal(signal.SIGTERM)
-            done.append(1)
+            for event in events:
+                if event == "s":
+                    signal.raise_signal(signal.SIGTERM)
+                elif event == "d":
+                    deliver()
+                else:
+                    done += event
 
     with pytest.raises(Asked):
         work()
-    assert done == [1]
-    assert signal.getsignal(signal.SIGTERM) is handler
-
-
-def test_it_is_handled_earlier_where_that_is_asked_for(handler):
-    done = []
-
-    def work():
-        with deferred():
-            deliver()
-            signal.raise_signal(signal.SIGTERM)
-            deliver()
-            done.append(1)
-
-    with pytest.raises(Asked):
-        work()
-    assert not done
-    assert signal.getsignal(signal.SIGTERM) is handler
-
-
-def test_the_second_signal_does_not_wait(handler):
-    done = []
-
-    def work():
-        with deferred():
-            signal.raise_signal(signal.SIGTERM)
-            done.append(1)
-            signal.raise_signal(signal.SIGTERM)
-            done.append(2)
-
-    with pytest.raises(Asked):
-        work()
-    assert done == [1]
-    with deferred():  # none of the two is left
+    assert done == handled_after and signal.getsignal(signal.SIGTERM) is handler
+    with deferred():  # no signal is left
         pass
 
 

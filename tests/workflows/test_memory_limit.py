@@ -50,7 +50,7 @@ def test_room_for_one_more_feature_is_room_for_twice_as_many():
 
 def test_a_pool_that_would_begin_with_too_much_is_refused(tmp_path):
     ids = rows_with_ids(tmp_path / "a.svm", 3, 1)
-    with pytest.raises(ModelError, match="more than the 10 MiB of `memory_limit`; hash to 15 bits at most"):
+    with pytest.raises(ModelError, match="more than the 10 MiB of `memory_limit`; hash them to fewer"):
         train(ids, Plan(hash_bits=16), memory_limit="10M")
     trained = train(ids, Plan(hash_bits=14), memory_limit="10M")
     assert model_bytes(trained.model) < 10 * 2**20

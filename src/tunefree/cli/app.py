@@ -7,6 +7,7 @@ the command, its docstring is the help. It imports what is slow to import when i
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -18,7 +19,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tunefree.cli.options import ungrouped
-from tunefree.compiled import notices
 from tunefree.core.errors import TunefreeError, alike
 from tunefree.core.parameters import USUAL, as_options
 from tunefree.core.registry import Registry
@@ -165,24 +165,20 @@ def worded(message: str, words: list[str]) -> str:
     return as_options(message, written)
 
 
-def _tell_of_compilation(line: str) -> None:
-    typer.echo(f"tunefree: {line}", err=True)
-
-
 def main() -> None:
     """Run the command line: status 0, or 2 with a message for anything a user can mend.
 
     If a signal ends it, the status is 128 and the number of the signal, as shells have it: 130 of Ctrl-C. It is not 0
     even where a training was saved: there is no model yet, and what would use one must not go on.
     """
-    if not {"-q", "--quiet"} & set(sys.argv[1:]):
-        notices.listeners.append(_tell_of_compilation)
+    if not {"-q", "--quiet"} & set(sys.argv[1:]):  # then it is told if code must be compiled
+        handler, log = logging.StreamHandler(), logging.getLogger("tunefree")
+        handler.setFormatter(logging.Formatter("tunefree: %(message)s"))
+        log.handlers, log.level = [handler], logging.INFO
     try:
         try:
             app()
         finally:
-            if _tell_of_compilation in notices.listeners:
-                notices.listeners.remove(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
     except (TunefreeError, MemoryError) as error:
         message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import re
 import time
@@ -19,14 +20,15 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
-import numpy as np
 
-from tunefree.compiled import exporting, notices, packaging
+from tunefree.compiled import exporting, packaging
 from tunefree.compiled.declarations import Declaration
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import State, views_type
 from tunefree.core.storage import whole_file
 
+log = logging.getLogger(__name__)
+told: set[tuple[str, ...]] = set()  # reasons for which code was compiled
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 
@@ -67,12 +69,18 @@ def new_code(declaration: Declaration) -> bytes | None:
     except (ValueError, RuntimeError) as error:  # the second one of LLVM
         reason = " ".join(str(error).split())  # in one line
     if obstacle := exporting.obstacle():
-        reason = f"{reason}, and {obstacle}"
-        notices.begins(f"{declaration.name} runs as Python, which is slow, and so may others", reason)
+        tell(logging.WARNING, f"{declaration.name} runs as Python, which is slow, and so may others", reason, obstacle)
         return None
     line = f"compiling {declaration.name}, and others that need it, some seconds each; they are kept on disk"
-    notices.begins(line, reason, is_usual=reason == packaging.ABSENT)
+    tell(logging.INFO if reason == packaging.ABSENT else logging.WARNING, line, reason)
     return machine_code(exporting.bitcode_of(declaration), declaration.parts)
+
+
+def tell(level: int, line: str, *reasons: str) -> None:
+    """Log that code is compiled, which takes seconds, or is not, unless another one was for these reasons."""
+    if reasons not in told:
+        told.add(reasons)
+        log.log(level, "%s, since %s", line, ", and ".join(reasons))
 
 
 def cache_folder() -> Path | None:
@@ -152,8 +160,7 @@ def linked(codes: Sequence[bytes], symbol: str) -> Code:
 
 
 def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:
-    """A compiled function that Numba compiles with checks of bounds, over the same arrays; it may not write where two
-    overlap."""
+    """A compiled function that Numba compiles with checks of bounds, over the same arrays."""
     if obstacle := exporting.obstacle():
         raise RuntimeError(f"no bounds can be checked: {obstacle}")
     compiled = exporting.jitted(declaration.function, is_entry=True, boundscheck=True)
@@ -163,28 +170,4 @@ def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:
         is_state = isinstance(value, State)
         return views_type(kind)(*[getattr(value, field.name) for field in kind.fields]) if is_state else value  # type: ignore[arg-type]
 
-    def checked(*values: Any) -> Any:
-        overlaps = overlaps_of([array for value in values for array in arrays_of(value)])
-        before = [array.tobytes() for array in overlaps]
-        result = compiled(*map(views, values))
-        if before != [array.tobytes() for array in overlaps]:
-            raise ValueError(f"{declaration.name} writes to one of two arrays that overlap")
-        return result
-
-    return checked
-
-
-def arrays_of(value: Any) -> list[np.ndarray]:
-    """The arrays of an argument of a compiled function."""
-    if isinstance(value, State):
-        return [*value.blocks]
-    return [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, np.ndarray)]
-
-
-def overlaps_of(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The arrays that share memory with another one."""
-    return [
-        array
-        for place, array in enumerate(arrays)
-        if any(np.may_share_memory(array, other) for other in arrays[:place] + arrays[place + 1 :])
-    ]
+    return lambda *values: compiled(*map(views, values))

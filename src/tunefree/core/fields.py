@@ -139,8 +139,8 @@ class State:
     >>> state = Perceptron(3, 2, rate=0.5)
     >>> state["weights"].shape, state.weights.shape, state.rate, state.coordinates.shape
     ((3, 2), (3, 4), array([0.5]), (3, 1, 4))
-    >>> state.grown(5, 3)["weights"].shape
-    (5, 3)
+    >>> state.grown(5, 3)["weights"].shape, state.grown(5, 3).settings
+    ((5, 3), {'rate': 0.5})
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()

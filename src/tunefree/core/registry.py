@@ -50,9 +50,8 @@ class Registry(Mapping[str, Any]):
 
     def __init__(self, kind: str, entries: dict[str, str], group: str | None = None) -> None:
         self.kind, self._group = kind, group
-        self._places: dict[str, str] = dict(entries)
-        self._of_others: dict[str, str] = {}  # found by entry points: not listed, as others may be installed
-        self._loaded: dict[str, Any] = {}
+        self._entries: dict[str, Any] = dict(entries)  # objects, or their places until they are first used
+        self._of_others: dict[str, Any] = {}  # found by entry points: not listed, as others may be installed
 
     def register(self, name: str, entry: Any) -> None:
         """Add an object under a name.
@@ -69,28 +68,20 @@ class Registry(Mapping[str, Any]):
         ModelError
             If the name is taken by another object.
         """
-        if name in self._places and self._places[name] != entry and self._loaded.get(name) is not entry:
+        known = self._entries.setdefault(name, entry)
+        if known != entry and not (isinstance(entry, str) and self[name] is load(entry)):
             raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
-        place = f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', name)}"
-        self._places.setdefault(name, entry if isinstance(entry, str) else place)
-        if not isinstance(entry, str):
-            self._loaded[name] = entry
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
-            raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
-        if name not in self._loaded:
-            self._loaded[name] = load(self._places.get(name) or self._of_others[name])
-        return self._loaded[name]
-
-    def objects(self) -> tuple[Any, ...]:
-        """All objects, in the order of their names."""
-        if self._loaded.keys() >= self._places.keys():
-            return tuple(map(self._loaded.__getitem__, self._places))
-        return tuple(self.values())
+            raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._entries)}")
+        entries = self._entries if name in self._entries else self._of_others
+        if isinstance(entries[name], str):
+            entries[name] = load(entries[name])
+        return entries[name]
 
     def __contains__(self, name: object) -> bool:
-        if name in self._places or name in self._of_others:
+        if name in self._entries or name in self._of_others:
             return True
         if self._group is not None and isinstance(name, str):
             from importlib.metadata import entry_points  # packages are searched only then, which is slow
@@ -104,14 +95,14 @@ class Registry(Mapping[str, Any]):
         if self._group is not None:
             from importlib.metadata import entry_points
 
-            return list(dict.fromkeys([*self._places, *sorted(entry_points(group=self._group).names)]))
-        return list(self._places)
+            return list(dict.fromkeys([*self._entries, *sorted(entry_points(group=self._group).names)]))
+        return list(self._entries)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._entries)
 
 
 def load(place: str) -> Any:

@@ -6,11 +6,10 @@ it is checked against its declaration before anything is made of it.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections import abc
 from collections.abc import Collection
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -106,7 +105,8 @@ FROM_ZERO = Limits(0)
 COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 Size = Annotated[float, SIZE]  # of a record
 Length = Annotated[int, Number(0, 2**31 - 1, whole=True)]
-HashBits = Annotated[int, Number(0, 30, whole=True)]
+HASH_BITS = Number(0, 30, whole=True)
+HashBits = Annotated[int, HASH_BITS]
 DecimalMark = Annotated[str, Text((".", ","))]
 Moment = Annotated[int | None, Number(-(2**62), 2**62, whole=True, may_be_none=True)]
 _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(), Any: Anything()}
@@ -150,26 +150,13 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
 
 @cache
 def fields_of(record: Any) -> dict[str, Any]:
-    """The kinds of the fields of a dataclass or a NamedTuple, by name."""
+    """The kinds of the fields of a NamedTuple, or of a dataclass, of which files may lack those with a default."""
     hints = get_type_hints(record, include_extras=True)
-    names = record._fields if hasattr(record, "_fields") else [field.name for field in fields(record)]
-    return {name: _kind_of(hints[name]) for name in names}
-
-
-@cache
-def parameters_of(kind: Any) -> dict[str, Any]:
-    """The kinds of the parameters of a class by name, for a header that has them; those with defaults it may lack.
-
-    >>> class Column:
-    ...     def __init__(self, name: str, width: int = 0) -> None: ...
-    >>> check_header({"name": 7}, parameters_of(Column), "column")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: column.name is 7, not a string
-    """
-    hints, signature = get_type_hints(kind.__init__, include_extras=True), inspect.signature(kind)
-    kinds = {name: _kind_of(hints[name]) for name in signature.parameters}
-    has_default = {name: parameter.default is not parameter.empty for name, parameter in signature.parameters.items()}
-    return {name: Optional(kinds[name]) if has_default[name] else kinds[name] for name in kinds}
+    if hasattr(record, "_fields"):
+        return {name: _kind_of(hints[name]) for name in record._fields}
+    needed = [field.name for field in fields(record) if field.default is field.default_factory is MISSING]
+    kinds = {field.name: _kind_of(hints[field.name]) for field in fields(record)}
+    return {name: kind if name in needed else Optional(kind) for name, kind in kinds.items()}
 
 
 def _kind_of(hint: Any) -> Any:
@@ -194,6 +181,8 @@ def restored(kind: Any, value: Any) -> Any:
     >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
     """
+    if isinstance(kind, Optional):
+        kind = kind.of
     if value is not None and isinstance(kind, Sequence):
         return [restored(kind.of, entry) for entry in value]
     if isinstance(kind, Mapping | dict):
@@ -203,7 +192,7 @@ def restored(kind: Any, value: Any) -> Any:
         return value
     kinds = fields_of(kind.of)
     values = value if isinstance(value, dict) else dict(zip(kinds, value, strict=True))
-    return kind.of(**{name: restored(field_kind, values[name]) for name, field_kind in kinds.items()})
+    return kind.of(**{name: restored(kinds[name], values[name]) for name in kinds if name in values})
 
 
 def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:

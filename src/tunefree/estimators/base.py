@@ -22,7 +22,6 @@ from tunefree.core.rows import Block, n_rows, part
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
 from tunefree.estimators.inspection import Inspected
-from tunefree.estimators.model_file import check_whole
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
@@ -108,6 +107,8 @@ class OnlineEstimator(Inspected, BaseEstimator):
         self._check_parameters()
         is_stream = learn is None
         with self._learning(callbacks, is_stream) as again:
+            if again:
+                self._learned.model.check_learns()
             X, y = validation.labelled(self, X, y, not again, stream=is_stream)
             weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
             group = validation.group_digests(groups, len(y), may_be_one=is_stream)
@@ -307,7 +308,8 @@ class OnlineEstimator(Inspected, BaseEstimator):
     def certificate_(self) -> Certificate:
         """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
-        check_whole(self, "certificate_")
+        if self._learned.model.predictor.only_predicts:
+            raise AttributeError("a model that only predicts has no certificate_: load the whole one")
         certificate: Certificate = self._learned.model.certificate()
         return certificate
 

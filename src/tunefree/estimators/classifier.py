@@ -12,7 +12,7 @@ from sklearn.utils import compute_class_weight
 from tunefree.core.errors import warn
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
-from tunefree.estimators.model_file import WholeOnly, labels_of
+from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained
@@ -117,7 +117,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         """
         return self._learn(X, y, sample_weight, callbacks, self._passes, classes=classes)
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, callbacks: Any = None

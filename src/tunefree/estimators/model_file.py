@@ -7,10 +7,7 @@ one with the parameters of the plan.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -44,27 +41,6 @@ _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of 
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
 _LABELS = {str, int, float, bool}  # that files hold
 IN_PLANS = {"target": "target", "group": "groups", "exposure": "exposure"}  # roles of columns, by names in plans
-ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
-
-
-class WholeOnly:
-    """A method that estimators lack where their model was saved with ``only_for_prediction=True``."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self.function
-        check_whole(estimator, self.function.__name__)
-        return MethodType(self.function, estimator)
-
-
-def check_whole(estimator: Any, name: str) -> None:
-    """Raise an AttributeError if an estimator's model only predicts, and so has no attribute of this name."""
-    if hasattr(estimator, "_learned") and estimator._learned.model.predictor.only_predicts:
-        raise AttributeError(ONLY_PREDICTS.format(name))
 
 
 class Saving:
@@ -100,7 +76,7 @@ class Saving:
             svmlight text, the targets have no name.
         only_for_prediction : bool, default=False
             Whether to leave out what only learning and certificates need, of a pool. The file is smaller, and the model
-            that is loaded has no ``partial_fit`` and no ``certificate_``. Corrections of leaves are rounded to
+            that is loaded learns no more and has no ``certificate_``. Corrections of leaves are rounded to
             half precision: probabilities differed by at most 4e-5 on seven tables.
 
         Raises

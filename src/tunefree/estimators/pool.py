@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.compiled import notices
 from tunefree.core.errors import warn
 from tunefree.core.parameters import require
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
 from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
-from tunefree.estimators.model_file import WholeOnly, source_of
+from tunefree.estimators.model_file import source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
@@ -50,7 +49,6 @@ class FitDisplay(Callback):
 
     def __enter__(self) -> FitDisplay:
         if self._progress is not None:
-            notices.listeners.append(self.say)
             description = f"a pass over {self.rows:,} rows"
             self._progress.bar.update(self._progress.task, description=description, total=self.rows)
             self._progress.bar.start()
@@ -58,7 +56,6 @@ class FitDisplay(Callback):
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._progress is not None:
-            notices.listeners.remove(self.say)
             self._progress.close()
 
     def say(self, text: str) -> None:
@@ -242,7 +239,6 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         check_closed(y, self.classes_)
         return self._targets(np.searchsorted(self.classes_, y), np.arange(len(y))), weight
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None, callbacks: Any = None
@@ -350,7 +346,6 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         y, weight = self._rates(y, weight, exposure, may_be_zero=True)
         return y.astype(np.float64), weight
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None

@@ -12,7 +12,6 @@ from sklearn.utils import check_array
 from tunefree.core.numbers import MOST
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
-from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
@@ -30,7 +29,6 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """Fit the model (with ``warm_start``, go on with the present model)."""
         return self._learn(X, y, sample_weight, callbacks, self._passes, exposure=exposure)
 
-    @WholeOnly
     @documented
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None

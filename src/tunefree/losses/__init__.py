@@ -186,12 +186,12 @@ def loss_classes() -> tuple[type, ...]:
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
     """
-    return _classes_of(LOSSES.objects())
+    return _classes_of(tuple(LOSSES))
 
 
 @cache
-def _classes_of(factories: tuple[Any, ...]) -> tuple[type, ...]:
-    return tuple(dict.fromkeys(type(factory()) for factory in factories))
+def _classes_of(names: tuple[str, ...]) -> tuple[type, ...]:
+    return tuple(dict.fromkeys(type(LOSSES[name]()) for name in names))
 
 
 def number_of(loss: Any) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.part import arrays_of, declared_arrays
 from tunefree.core.registry import Registry
-from tunefree.core.rows import Block, n_rows, reach
+from tunefree.core.rows import Block, n_rows
 from tunefree.core.schema import (
     COUNT,
     FINITE,
@@ -33,7 +33,6 @@ from tunefree.core.schema import (
     Text,
     check_arrays,
     check_header,
-    parameters_of,
 )
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
@@ -55,7 +54,6 @@ from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.pool.views import ALL as VIEWS
 from tunefree.pool.windows import LENGTHS
-from tunefree.stream.formats import TABLE
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
@@ -114,7 +112,7 @@ FILE = {
     "plan": Mapping(Anything()),  # as it checks its values
     "progress": Record(Progress),
     "estimator": Optional(ESTIMATOR),
-    "encoder": Anything(),  # as its source has it
+    "encoder": Anything(),  # as the class of its source checks it
 }
 
 OF_STREAM = {"order": TargetSample, "rises": LossRises, "samples": ColumnSamples}  # what is kept beside the model
@@ -142,7 +140,7 @@ ENCODED = {
 HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), Limits(0, "D")),
-    **arrays_of("held.X", Block, {}),
+    **arrays_of("held.X", Block, {"p": "P"}),
 }
 
 
@@ -177,7 +175,10 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Lengths of axes: D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences."""
+    """Lengths of axes: D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences.
+
+    P, the dense columns, are as many as the arrays have.
+    """
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -209,18 +210,17 @@ def check_relations(trained: Any) -> None:
     _fit((trained.rises is None) == (trained.samples is None), "rises of the loss go with samples of the columns")
     n_columns = sum(len(column.dense_names()) for column in getattr(encoder, "columns", []))
     if trained.held is not None:
-        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
     _fit((model.linear.hidden <= n_columns).all(), "a monotone column is none of the encoder's numbers")
-    for view in model.linear.views.values():
-        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
+    _fit(model.linear.n_columns in (None, n_columns), "a view has other columns than the encoder")
     bank = model.predictor.bank
     if bank is not None:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
         bank.check_fit(model)
     if model.pool is not None:
         _check_pool(model.pool)
-        _check_balance(model.pool.balance, model)
+        for X, weights in model.pool.balance.parts if model.pool.balance is not None else ():
+            _fit(n_rows(X) == len(weights) > 0, "rows of a sample have not a weight each")
     is_fixed = [member.fixed is not None for member in model.linear.members]
     _fit(
         is_fixed == [model.predictor.only_predicts] * len(is_fixed),
@@ -257,15 +257,6 @@ def _check_pool(pool: Any) -> None:
         _check_conformal(context, pool)
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
-
-
-def _check_balance(balance: Any, model: Any) -> None:
-    """Rows of the sample have weights, and columns and features that the model has."""
-    for X, weights in balance.parts if balance is not None else ():
-        _fit(n_rows(X) == len(weights) and len(weights), "rows of a sample have not a weight each")
-        _fit(reach(X) <= model.n_features, "rows of a sample have features that the model does not have")
-        views = model.linear.views.values()
-        _fit(all(len(view.centres) == X.numbers.shape[1] for view in views), "rows of a sample have other columns")
 
 
 def _check_conformal(context: Any, pool: Any) -> None:
@@ -330,29 +321,7 @@ KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
 
 
-def _check_encoder(source: str, header: Any, encoder_class: Any) -> None:
-    """Check the parameters in the headers of an encoder and of its columns; encoders of other formats check theirs."""
-    if encoder_class is not None:
-        check_header(header, encoder_class.header, "encoder")
-        return
-    if source not in (TABLE, "svmlight", "vw"):
-        return
-    from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
-
-    kinds = parameters_of(encoder_of(source))
-    if source == TABLE:
-        kinds = kinds | {"forgotten": Optional(COUNT), "most": Optional(COUNT)}
-    check_header(header, kinds, "encoder")
-    for number, column in enumerate(header.get("columns", ())):
-        from tunefree.stream.encoder import COLUMN_KINDS
-
-        where = f"encoder.columns.{number}"
-        check_header(column, {"kind": Text(tuple(COLUMN_KINDS))}, where)
-        check_header(column, parameters_of(COLUMN_KINDS[column["kind"]]), where)
-
-
-def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any = None) -> None:
-    """Raise a ModelError unless a file has the contents of its kind; ``encoder_class`` may be another class."""
+def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file has the contents of its kind."""
     check_header(header, kind.header)
-    _check_encoder(header["source"], header["encoder"], encoder_class)
     check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

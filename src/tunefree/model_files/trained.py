@@ -131,9 +131,10 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
-    """Read a model; ``kind`` is the only one that is accepted, by default all are.
+    """Read a model of a file that may have been made to mislead: a checksum can be computed of anything.
 
-    ``encoder_class`` is one for the rows of all models, by default that of their source.
+    ``kind`` is the only one that is accepted, by default all are. ``encoder_class`` is one for the rows of all models,
+    by default that of their source.
 
     Raises a ModelError if the file cannot be read, or its kind is unknown or not accepted.
     """
@@ -144,21 +145,14 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
     if kind is not None and written != kind:
         raise ModelError(f"{path}: {OTHERS[kind]}")
-    return _checked(path, written, arrays, header, encoder_class)
-
-
-def _checked(
-    path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any
-) -> Trained:
-    """The model of a file that may have been made to mislead: a checksum can be computed of anything."""
     parts: dict[str, dict[str, np.ndarray]] = {}
     for key, array in arrays.items():
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(KINDS[kind], arrays, header, encoder_class)
+        schemas.check(KINDS[written], arrays, header)
         trained = Trained.restore(parts, header, encoder_class)
-        KINDS[kind].check(trained)
+        KINDS[written].check(trained)
     return trained
 
 

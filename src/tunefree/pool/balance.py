@@ -56,7 +56,7 @@ class Balance(Part):
     shifts = array("float64", (2,), FIXED)
     step = number(LEARNED, Number(1, 2**62, whole=True))
     sums = array("float64", (4,), FIXED, low=0)
-    parts: list[Sampled] = children(Sampled, RECORD, blank=lambda _: [])
+    parts: list[Sampled] = children(Sampled, RECORD, axes={"p": "P"}, blank=lambda _: [])
 
     def __init__(self) -> None:
         self.shifts, self.step, self.sums = np.zeros(2), 1, np.zeros(4)

@@ -151,7 +151,8 @@ class Model(ScoredModel):
             problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
             raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
-    def _check_learns(self, again: bool = False) -> None:
+    def check_learns(self, again: bool = False) -> None:
+        """Raise a ModelError if it learns no more, or no rows ``again``."""
         if self.predictor.only_predicts:
             raise ModelError("this model only predicts; go on from the model that it was made of")
         if again and self.options.is_pool:
@@ -181,7 +182,7 @@ class Model(ScoredModel):
 
         It doubles, unless it has to be of so many statistics ``exactly``. None are copied while rows are learned.
         """
-        self._check_learns()
+        self.check_learns()
         if n_features:
             self.n_features = max(self.n_features, n_features)
             self.linear.reserve(self.n_features)
@@ -225,7 +226,7 @@ class Model(ScoredModel):
             The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
             of the size of targets. NaN for rows that all members keep back, see ``take_late_losses`` of the family.
         """
-        self._check_learns(again)
+        self.check_learns(again)
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
             self.reserve(reach(X))
@@ -289,7 +290,7 @@ class Model(ScoredModel):
     @whole
     def begin_pass(self) -> None:
         """Rows that were learned come again; features are learned from now on when they are first met."""
-        self._check_learns(again=True)
+        self.check_learns(again=True)
         self.record.replay(*self.linear.settle(), self.objective)
         self.predictor.begin_pass()
 

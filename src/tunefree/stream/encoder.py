@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
-from tunefree.core.schema import HashBits
+from tunefree.core.schema import COUNT, HashBits
 from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
@@ -287,7 +287,7 @@ class TableEncoder:
             name = described["name"]
             if name not in places:
                 places[name] = len(self.columns)
-                self.columns.append(_restored(described | {"since": rows + described["since"]}))
+                self.columns.append(_restored(described | {"since": rows + described["since"]}, len(self.columns)))
             elif self.columns[places[name]].kind != described["kind"]:
                 problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
                 raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
@@ -399,7 +399,10 @@ class TableEncoder:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
-        encoder = cls(**restored_fields(cls, header | {"columns": [*map(_restored, header["columns"])]}))
+        schema.check_header(header, {"forgotten": schema.Optional(COUNT), "most": schema.Optional(COUNT)}, "encoder")
+        fields = restored_fields(cls, header)
+        fields["columns"] = [_restored(column, number) for number, column in enumerate(fields["columns"])]
+        encoder = cls(**fields)
         encoder.ids.load(arrays, header)
         encoder.profile = Profile.restore(arrays, len(encoder.columns))
         if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
@@ -507,7 +510,9 @@ class TableEncoder:
                 numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
 
 
-def _restored(state: dict[str, Any]) -> Any:
-    """The column whose state was taken."""
+def _restored(state: Any, number: int) -> Any:
+    """The column of this number, whose state was taken."""
+    where = f"encoder.columns.{number}"
+    schema.check_header(state, {"kind": schema.Text(tuple(COLUMN_KINDS))}, where)
     kind = COLUMN_KINDS[state["kind"]]
-    return kind(**restored_fields(kind, state))
+    return kind(**restored_fields(kind, state, where))

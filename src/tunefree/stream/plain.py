@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, listed, warn
 from tunefree.core.rows import Block, sparse, table
-from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text
+from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text, check_header
 from tunefree.stream import keys as dictionary
 from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_key
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
@@ -135,6 +135,7 @@ class PlainEncoder:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
         """The encoder of a model file; a DataError if its rows need the encoder of tables."""
+        check_header(header, cls.header, "encoder")
         columns = [_column(header, **column) for column in header.get("columns", ())]
         if not columns or header.get("hash_bits"):
             raise DataError("lines of text and hashed features need Arrow", remedy=BY_ARROW)

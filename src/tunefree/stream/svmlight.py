@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.compiled.functions import compiled
-from tunefree.core.schema import HashBits
+from tunefree.core.schema import HASH_BITS, Flag, check_header
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.keys import load
@@ -70,7 +70,7 @@ class SvmlightEncoder(tokens.LineEncoder):
 
     messages = _MESSAGES
 
-    def __init__(self, hash_bits: HashBits = 0, zero_based: bool = False) -> None:
+    def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
         self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
         self.has_queries, self._is_new = False, True
@@ -132,6 +132,7 @@ class SvmlightEncoder(tokens.LineEncoder):
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> SvmlightEncoder:
         """The encoder that was stored."""
+        check_header(header, {"hash_bits": HASH_BITS, "zero_based": Flag()}, "encoder")
         encoder = cls(header["hash_bits"], header["zero_based"])
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
         return encoder

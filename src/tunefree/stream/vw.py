@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import HashBits
+from tunefree.core.schema import HASH_BITS, check_header
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import bytes_of, number_array
@@ -77,7 +77,7 @@ class VWEncoder(tokens.LineEncoder):
 
     messages, unlabelled, has_duplicates = _MESSAGES, _NO_LABEL, True
 
-    def __init__(self, hash_bits: HashBits = 0) -> None:
+    def __init__(self, hash_bits: int = 0) -> None:
         super().__init__(hash_bits)
         self._names = [_array_of(np.zeros(0, np.uint8), np.zeros(0, np.int64))]  # in the order of their ids
 
@@ -124,6 +124,7 @@ class VWEncoder(tokens.LineEncoder):
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> VWEncoder:
         """The encoder that was stored."""
+        check_header(header, {"hash_bits": HASH_BITS}, "encoder")
         encoder = cls(header["hash_bits"])
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
         sizes = arrays["name_sizes"]

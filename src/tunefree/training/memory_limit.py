@@ -32,7 +32,7 @@ CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait
 DICTIONARY = 96  # bytes of a category or word in the dictionary, its name and its evidence, while some are forgotten
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
 FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room
-SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
+SMALL = 2**11  # features of a model that tells what a feature takes
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -126,20 +126,9 @@ class MemoryLimit:
         return None
 
     def check_beginning(self, make: Callable[[int], Model], n_features: int) -> None:
-        """Raise a ModelError if a model that begins with so many features would take more.
-
-        ``make``: from a number of features to a model.
-        """
-        if not self.limit or n_features <= _LARGER:
-            return
-        small, larger = (model_bytes(make(size)) for size in (SMALL, _LARGER))
-        needed = n_features / (_LARGER - SMALL) * (larger - small)
-        if needed > self.limit:
-            bits = max(int(np.log2(self.limit / needed * n_features)), 1)
-            raise ModelError(
-                f"{n_features:,} features take {shown(needed)} of memory, more than the {shown(self.limit)} of "
-                f"`memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
-            )
+        """Raise a ModelError if a model, made for a number of features, would begin with so many, and take more."""
+        if self.limit and n_features > SMALL and (needed := self._needed(make(SMALL), n_features)) > self.limit:
+            raise self._error(n_features, needed)
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Let a pool put parts to sleep until there is room for so many features, or raise a ModelError."""
@@ -153,13 +142,17 @@ class MemoryLimit:
             )
             needed = self._needed(model, n_features)
         if needed > self.limit:
-            raise ModelError(
-                f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
-                "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
-                f"{self._remedy}"
-            )
+            raise self._error(n_features, needed)
         for line in lines:
             self.tell(line)
+
+    def _error(self, n_features: int, needed: float) -> ModelError:
+        """The error of features that there is no room for."""
+        return ModelError(
+            f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
+            "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
+            f"{self._remedy}"
+        )
 
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""
