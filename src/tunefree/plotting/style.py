@@ -1,8 +1,7 @@
 """The style of all charts: palette, axes, numbers on axes, and labels at the ends of lines.
 
 The colours are those of Okabe, Ito: Color universal design (2008), which the colour-blind can tell apart. Dashes,
-markers and hatches distinguish what is drawn in black and white. A page replaces each colour by a variant that has
-enough contrast on its light or on its dark ground (``ON_PAGES``).
+markers and hatches distinguish what is drawn in black and white.
 """
 
 from __future__ import annotations
@@ -15,22 +14,6 @@ import numpy as np
 BLACK, DARK, SOFT, GREY, PALE, WHITE = "#000000", "#333333", "#707070", "#A8A8A8", "#E6E6E6", "#FFFFFF"
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00"
 LIGHT_BLUE, LIGHT_VERMILLION = "#8DBFDD", "#F0B187"
-# Colours on the light and on the dark ground of a page.
-ON_PAGES = {
-    BLACK: ("#1b1e21", "#f2f4f5"),
-    DARK: ("#33383d", "#d5dade"),
-    SOFT: ("#54595f", "#adb4ba"),
-    GREY: ("#8b9197", "#8e969d"),
-    PALE: ("#dfe3e6", "#3a4046"),
-    WHITE: ("#ffffff", "#15181b"),
-    BLUE: ("#0067a3", "#5cb3ec"),
-    VERMILLION: ("#b04a00", "#ff9c57"),
-    GREEN: ("#00735a", "#40cda4"),
-    PURPLE: ("#8f3486", "#e08ad6"),
-    ORANGE: ("#8a5d00", "#f0c04a"),
-    LIGHT_BLUE: ("#8dbfdd", "#2f6f97"),
-    LIGHT_VERMILLION: ("#f0b187", "#a35c22"),
-}
 SERIES: tuple[dict[str, Any], ...] = (
     {"color": BLUE},
     {"color": VERMILLION, "dashes": (5, 1.5)},
