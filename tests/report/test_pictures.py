@@ -13,7 +13,7 @@ from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.problem import Settings
-from tunefree.plotting import charts, files, generations
+from tunefree.plotting import charts, files
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
@@ -86,20 +86,15 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
     assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []
     model.learn(dense(numbers), Labels.of(labels), np.ones(600))
-    weights, losses = (block for block in blocks_of_members(model) if isinstance(block, Chart))
+    (weights,) = (block for block in blocks_of_members(model) if isinstance(block, Chart))
     shares = [float(share) for share in re.findall(r"([\d.]+) %", weights.description)]
     assert len(shares) == 8 and sum(shares) == pytest.approx(100.0, abs=0.5)
     text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
-    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows<"):
+    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows learned<"):
         assert words in text
     boosted = model.pool.members.growth.awake[WHOLE, "boosted"][0]
     boosted.inherited = Inherited(Settings(leaves=2.0))
     assert [group.name.split("\n")[1:] for group in groups_of(model.pool)[:2]] == [["2 times the leaves"], []]
-    assert "the whole mixture" in files.svg(losses.draw, losses.inches, "Losses", "of blocks", "b")
-    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
-    generations.draw_losses(axes, model.pool, "loss")
-    (line,) = (line for line in axes.lines if line.get_label() == "the whole mixture")
-    np.testing.assert_array_equal(line.get_ydata(), generations._blocks(model.pool)[1][:, -1])
 
 
 def test_coverage_is_drawn_less_what_is_asked_for():
