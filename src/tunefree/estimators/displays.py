@@ -14,7 +14,7 @@ from tunefree.core.errors import ModelError
 from tunefree.estimators.inspection import decomposition_of
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.generations import clocks
-from tunefree.plotting.dependence import SMALL, TINY, draw_panel, lines_of_classes
+from tunefree.plotting.dependence import SMALL, draw_panel, lines_of_classes
 from tunefree.plotting.generations import draw_weights
 from tunefree.plotting.style import DARK, escaped, pyplot
 from tunefree.pool.model import Model
@@ -56,7 +56,7 @@ class CurveDisplay:
         features: Sequence[Any] | None = None,
         target: Any = None,
         max_curves: int = 9,
-        ax: Any = None,
+        figure: Any = None,
     ) -> CurveDisplay:
         """Draw how predictions change with the columns that matter most.
 
@@ -78,8 +78,8 @@ class CurveDisplay:
         max_curves : int, default 9
             How many columns are drawn if ``features`` is None. Those that do not matter beyond noise, or less than a
             hundredth of the strongest one, are left out.
-        ax : matplotlib axes, optional
-            Its place is filled with the panels. Default: a new figure.
+        figure : matplotlib figure or subfigure, optional
+            An empty one to draw on. Default: a new figure.
 
         Raises
         ------
@@ -96,28 +96,19 @@ class CurveDisplay:
         >>> [axes.get_title("left") for axes in display.axes_]
         ['bmi', 's5']
         """
-        return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(ax=ax)
+        return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(figure=figure)
 
-    def plot(self, *, ax: Any = None, figure: Any = None) -> CurveDisplay:
-        """Draw in the place of ``ax``, or on an empty ``figure``; by default on a new one."""
-        if ax is None and figure is None:
+    def plot(self, *, figure: Any = None) -> CurveDisplay:
+        """Draw; ``figure`` as of :meth:`from_estimator`."""
+        if figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")
-        self.figure_ = figure if ax is None else ax.figure
-        if ax is None:
-            grid = self.figure_.add_gridspec(self._down, self._across)
-            self._describe(self.figure_)
-        else:
-            if ax.get_subplotspec() is None:
-                raise ValueError("ax must have been made by subplots; leave it out for a figure of its own")
-            ax.set_axis_off()
-            grid = ax.get_subplotspec().subgridspec(self._down, self._across)
-        drawn = []
+        axes = np.ravel(figure.subplots(self._down, self._across, squeeze=False))
+        self.figure_, self.axes_ = figure, axes[: len(self.picture.curves)]
         for k, panel in enumerate(self.picture.curves):
-            drawn.append(self.figure_.add_subplot(grid[divmod(k, self._across)]))
-            draw_panel(drawn[-1], self.picture, panel, k % self._across == 0)
-        self.axes_ = np.array(drawn, object)
-        if ax is not None and len(self.picture.labels) > 1:
-            drawn[0].legend(*lines_of_classes(self.picture), fontsize=TINY, frameon=False)
+            draw_panel(axes[k], self.picture, panel, k % self._across == 0)
+        for empty in axes[len(self.picture.curves) :]:
+            empty.remove()
+        self._describe(figure)
         return self
 
     @property

@@ -15,6 +15,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
 from tunefree.plotting.style import DARK, SOFT
 
+DPI = 200  # of the layout, too, so that labels have the room that they take
 KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
 RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
@@ -56,7 +57,7 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
     check(path)
     kind = KINDS[path.suffix.lower()]
     with _figure(draw, inches, RC) as figure, whole_file(path) as file:
-        figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind))
+        figure.savefig(file, format=kind, dpi=DPI, metadata=DATES.get(kind))
 
 
 def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, prefix: str) -> str:
@@ -83,7 +84,7 @@ def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> I
     from matplotlib.figure import Figure
 
     with mpl.rc_context(style):
-        figure = Figure(figsize=inches, layout="constrained")
+        figure = Figure(figsize=inches, dpi=DPI, layout="constrained")
         draw(figure)
         layout: Any = figure.get_layout_engine()
         layout.execute(figure)  # once, and not whenever it is drawn
