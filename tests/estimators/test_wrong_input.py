@@ -112,14 +112,6 @@ def test_what_a_parameter_cannot_be_is_an_error_that_names_it(kind):
             kind(**{name: object()}).fit(ROWS, CODES)
 
 
-def test_an_estimator_shows_what_it_learned():
-    estimator = tunefree.OnlineClassifier("scinol2")
-    assert "What was learned" not in estimator._repr_html_()
-    estimator.fit(ROWS, CODES)
-    for shown in (estimator._repr_html_(), estimator._repr_mimebundle_()["text/html"]):
-        assert "OnlineClassifier" in shown and f"{estimator.progressive_loss_:.6g}" in shown
-
-
 def test_numbers_and_switches_of_numpy_are_taken():
     wanted = tunefree.ScInOLClassifier(average=True, passes=1, variant=1, epsilon=0.5).fit(ROWS, CODES)
     of_numpy = {"average": np.bool_(True), "passes": np.int64(1), "variant": np.int32(1), "epsilon": np.float32(0.5)}

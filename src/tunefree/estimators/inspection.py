@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
-from tunefree.core.rows import n_rows, part, rows_at
+from tunefree.core.rows import n_rows, rows_at
 from tunefree.estimators import tables, validation
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented
@@ -27,16 +25,11 @@ from tunefree.training.rises import drifts_of
 
 # Reports stand above the estimators, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
-MOST_MEMBERS = 5  # that a notebook names
 MOST_NUMBERS = 2**28  # that are returned
 
 
 class Inspected(Saving):
-    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes.
-
-    Notebooks show scikit-learn's diagram of the parameters, and a summary of the model: the rows, the progressive loss,
-    and the members with the largest weights.
-    """
+    """Estimators whose models can be inspected; to be inherited before scikit-learn's classes."""
 
     @documented
     def explain(self, X: Any, as_shap: bool = False) -> Any:
@@ -87,9 +80,7 @@ class Inspected(Saving):
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            blocks = (part(X, start, start + validation.BLOCK) for start in range(0, n_rows(X), validation.BLOCK))
-            parts = [decomposition.contributions(self._formed(block)) for block in blocks]  # type: ignore[attr-defined]
-            contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
+            contributions = decomposition.contributions(self._formed(X))  # type: ignore[attr-defined]
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
         if as_shap:
@@ -140,27 +131,17 @@ class Inspected(Saving):
 
         The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on
         rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
-        use, too; these rows they do not. A single linear learner keeps no rows: it
-        has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
-        units of the columns.
+        use, too; these rows they do not. It does not depend on the units of the columns. A single linear learner keeps
+        no rows, and has none.
         """
         check_is_fitted(self)
-        model = self._learned.model
         try:
-            decomposition = decomposition_of(self)
-            columns = decomposition.names[1 : 1 + self.n_features_in_]
-            total = np.zeros(1 + len(columns))
-            if decomposition.reference.rows is None and model.has_weights:
-                sizes = np.abs(model.mean_weights()).max(axis=1)
-                term_of = decomposition.terms.feature_terms
-                np.maximum.at(total, term_of, sizes[: len(term_of)])
-            else:
-                columns_by_size = importance(decomposition)
-                in_table = columns_by_size.terms <= len(columns)
-                total[columns_by_size.terms[in_table]] = np.maximum(columns_by_size.sizes[in_table], 0.0)
+            ranked = importance(decomposition_of(self))
         except ModelError as error:
             raise AttributeError(str(error)) from None
-        total = total[1:]
+        total = np.zeros(self.n_features_in_)
+        in_table = ranked.terms <= len(total)
+        total[ranked.terms[in_table] - 1] = np.maximum(ranked.sizes[in_table], 0.0)
         return total / total.sum() if total.sum() > 0.0 else total
 
     def report(self, test: Any = None, train: Any = None, *, cost: Any = None, class_: Any = None) -> Any:
@@ -246,28 +227,6 @@ class Inspected(Saving):
         """
         check_is_fitted(self)
         return self._learned.progress.history()
-
-    def _html_repr(self) -> str:
-        return f"{estimator_html_repr(self)}{self._learned_html()}"
-
-    def _repr_html_inner(self) -> str:
-        return self._html_repr()
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return bundle | ({"text/html": self._html_repr()} if "text/html" in bundle else {})
-
-    def _learned_html(self) -> str:
-        if not hasattr(self, "_learned"):
-            return ""
-        model, metrics = self._learned.model, self._learned.progress.progressive[0]
-        shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
-        facts = [("rows learned", f"{metrics.rows:,}"), ("progressive loss", f"{metrics.mean_loss():.6g}")]
-        of = "the mean that is corrected" if model.pool is not None else "predictions"
-        facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
-        facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
-        rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
-        return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"
 
 
 def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:

@@ -256,7 +256,7 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     if not model.has_weights or model.options.view != "raw":
         raise ModelError(
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
-            " and feature_importances_ or inspect how much they matter"
+            " and inspect how much they matter"
         )
     weights, units = model.linear.present().weights_by_feature(model.n_features)
     unit, centre = unit_and_centre(model.objective)

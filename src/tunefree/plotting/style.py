@@ -1,4 +1,4 @@
-"""The style of all charts: palette, axes, numbers on axes, and labels at the ends of lines.
+"""The style of all charts: palette, axes, and numbers on axes.
 
 The colours are those of Okabe, Ito: Color universal design (2008), which the colour-blind can tell apart. Dashes,
 markers and hatches distinguish what is drawn in black and white.
@@ -6,8 +6,7 @@ markers and hatches distinguish what is drawn in black and white.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +24,6 @@ SERIES: tuple[dict[str, Any], ...] = (
 MARKERS = "osD^vP"
 LEADER: dict[str, Any] = {"color": BLACK, "linewidth": 2.4}
 OTHERS: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
-GAP = 0.06  # between labels at the ends of lines, as a part of the height of the axes
-
-
-class EndLabel(NamedTuple):
-    """A label at the end of a line."""
-
-    height: float  # of the end of the line, in the units of the axis
-    text: str
-    color: str
-    bold: bool = False
 
 
 def pyplot(who: str) -> Any:
@@ -51,39 +40,6 @@ def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=PALE, linewidth=width)
     axes.set_axisbelow(True)
-
-
-def label_ends(axes: Any, labels: Sequence[EndLabel], gap: float = GAP, size: float | None = None) -> None:
-    """Labels to the right of the axes at the ends of their lines, moved apart so that they do not overlap."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    low, high = axes.get_ylim()
-    heights = [float(to_axes.transform((0.0, min(max(label.height, low), high)))[1]) for label in labels]
-    across = {"transform": axes.transAxes, "clip_on": False}
-    for label, height, place in zip(labels, heights, spread(heights, gap, 1.0), strict=True):
-        axes.plot([1.0, 1.04], [height, place], color=label.color, linewidth=0.8, **across)
-        weight = "bold" if label.bold else "normal"
-        axes.text(1.05, place, label.text, color=label.color, weight=weight, va="center", fontsize=size, **across)
-
-
-def spread(places: list[float], gap: float, top: float) -> list[float]:
-    """Move places apart, as little as possible in the sense of least squares; their order stays.
-
-    ``gap``: least distance of two places.
-    ``top``: the places returned lie between 0 and this, if there is room.
-
-    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
-    [0.46, 0.56, 0.1]
-    >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
-    [0.9, 0.8]
-    """
-    from scipy.optimize import isotonic_regression  # which takes a while to import
-
-    order = np.argsort(places, kind="stable")
-    gaps = gap * np.arange(len(places))
-    level = isotonic_regression(np.asarray(places)[order] - gaps).x  # without their gaps the places must not decrease
-    moved = np.empty(len(places))
-    moved[order] = np.clip(level, 0.0, max(top - gap * (len(places) - 1), 0.0)) + gaps
-    return moved.tolist()
 
 
 def span(values: Any, margin: float = 0.0) -> tuple[float, float]:

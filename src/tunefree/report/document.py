@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tunefree.report.formats import Format, text
 
 Write = Callable[[Any], str]  # makes a text of a value
-PANEL, WIDE = (2.5, 1.85), (5.0, 3.3)  # inches of charts
+WIDE = 5.0, 3.3  # inches of a chart; those of more than 6 across are as wide as a page
 
 
 class Fact(NamedTuple):
