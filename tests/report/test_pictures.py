@@ -11,14 +11,10 @@ import pytest
 from tests.explanation.models import trained
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
-from tunefree.generations.inheritance import Inherited
-from tunefree.generations.problem import Settings
 from tunefree.plotting import charts, files
 from tunefree.plotting.dependence import STRIP
-from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import Model
-from tunefree.pool.slots import WHOLE
 from tunefree.pool.targets import Labels
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
@@ -92,9 +88,6 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
     for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows learned<"):
         assert words in text
-    boosted = model.pool.members.growth.awake[WHOLE, "boosted"][0]
-    boosted.inherited = Inherited(Settings(leaves=2.0))
-    assert [group.name.split("\n")[1:] for group in groups_of(model.pool)[:2]] == [["2 times the leaves"], []]
 
 
 def test_coverage_is_drawn_less_what_is_asked_for():

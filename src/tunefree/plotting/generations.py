@@ -8,9 +8,7 @@ import numpy as np
 
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
-from tunefree.generations.problem import USUAL
 from tunefree.plotting import style
-from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.pool import Pool
 from tunefree.pool.slots import LINEAR, WHOLE, kinds_in
 from tunefree.pool.windows import LENGTHS
@@ -33,13 +31,12 @@ class Group(NamedTuple):
 
 def groups_of(pool: Pool) -> list[Group]:
     """Members that are drawn as one area: generations on all rows below, online linear members on top."""
-    slots, areas, settings = pool.members.slots, [], settings_of_trees(pool.members.growth)
+    slots, areas = pool.members.slots, []
     for kind in kinds_in(slots):
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
             look = {"facecolor": OF_KINDS.get(kind, OF_OTHERS)[age], "hatch": HATCHES[name]}
-            chosen = f"\n{settings[kind].in_words()}" if age == 0 and settings.get(kind, USUAL) != USUAL else ""
-            areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, look))
+            areas.append(Group(f"all rows: {kind}, {name}", places, look))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
         places = [place for slot, place in slots.items() if slot.clock == length]
         areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))

@@ -8,6 +8,7 @@ import numpy as np
 
 from tunefree.model_files.trained import Trained
 from tunefree.plotting.generations import draw_weights, groups_of
+from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
@@ -86,9 +87,8 @@ def _chart(pool: Pool) -> list[Chart]:
         axes = figure.subplots()
         draw_weights(axes, pool)
         axes.set_xscale("log")
-        handles, names = axes.get_legend_handles_labels()
-        names = [name.replace("\n", " ") for name in names]
-        figure.legend(handles, names, loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
+        counts(axes.xaxis)
+        figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
 
     return [Chart("Weights in the base mixture along the stream", described, draw, WEIGHTS, TALL)]
 
