@@ -28,12 +28,10 @@ def draw_lines(
     titles: tuple[str, str],
     y_range: tuple[float, float],
     marks: Sequence[float] = (),
-    is_log: bool = False,
 ) -> None:
     """Draw lines over a logarithmic axis.
 
     ``y_range``: what is shown; lines may leave it.
-    ``is_log``: whether heights are on a logarithmic axis.
     ``marks``: places of the lower axis that have pale lines, and triangles on top.
     """
     for place in marks:
@@ -46,11 +44,7 @@ def draw_lines(
     axes.set_xscale("log")
     axes.set_xlim(min(line.x[0] for line in lines), max(line.x[-1] for line in lines))
     axes.set_ylim(*y_range)
-    if is_log:
-        axes.set_yscale("log")
-        style.plain_numbers(axes.yaxis, y_range)
-    else:
-        style.few_ticks(axes.yaxis, y_range, 5)
+    style.few_ticks(axes.yaxis, y_range, 5)
     style.counts(axes.xaxis)
     finish(axes, titles)
 

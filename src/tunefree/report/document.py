@@ -74,7 +74,6 @@ class Table(NamedTuple):
     shown: Iterable[int] | None = None  # places of the rows for people; programs get all
     is_open: bool = True  # else a page shows it on demand, and not on paper
     is_wide: bool = False  # as wide as a page
-    marked: Any = None  # the first cell of the row that stands out
 
     def texts(self) -> list[list[str]]:
         """The cells for people."""
