@@ -111,9 +111,9 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
         of.rows.assign(**{target: of.y}).to_csv(data, index=False)
     expected = {"predict", "evaluate", "report", "certify", "train", "inspect", "explain"}
     if kind == "kernel":
-        expected -= {"inspect", "explain"}
+        expected -= {"explain"}
     if kind == "path":
-        expected = {"predict", "evaluate"}
+        expected = {"predict", "evaluate", "inspect"}
     assert working(run, data, serves=form == "sparse") == expected
     assert (
         pd.read_csv("predictions.csv", float_precision="round_trip")["prediction"].to_numpy() == model.predict(rows)
@@ -128,7 +128,6 @@ def working(run, data, serves=False):
         ["evaluate", "py.model", data],
         ["inspect", "py.model"],
         ["inspect", "py.model", "--file"],
-        ["inspect", "py.model", "--rows", data],
         ["explain", "py.model", data, "-o", "why.csv"],
         ["report", "py.model", data, "-o", "py.html"],
         ["certify", "py.model"],

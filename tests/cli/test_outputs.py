@@ -37,7 +37,7 @@ OVERWRITING = [
     ("predict", "people.model", "data.csv", "-o", "people.model"),
     ("explain", "people.model", "data.csv", "-o", "link.csv"),
     ("learners", "plot.svg", "-t", "y", "--learner", "scinol2", "--plot", "plot.svg"),
-    ("inspect", "people.model", "--rows", "plot.svg", "--plot", "plot.svg"),
+    ("inspect", "plot.svg", "--plot", "plot.svg"),
 ]
 
 

@@ -170,17 +170,6 @@ def noisy(n=1200, odd=(700,)):
     return X, y
 
 
-def test_another_label_is_an_error_of_fit():
-    X, y = noisy()
-    model = TuneFreeClassifier(random_state=0)
-    with pytest.raises(ValueError, match=r"y\[700\] is 'goo', which is not among the classes \['no', 'yes'\]"):
-        model.fit(X, y, classes=["yes", "no"])
-    kept = y != "goo"
-    model.fit(X[kept], y[kept], classes=["yes", "no", "may"])
-    assert model.classes_.tolist() == ["may", "no", "yes"]
-    assert model.predict_proba(X)[:, 0].max() < 0.1
-
-
 @pytest.mark.parametrize("make", [ScInOLClassifier, TuneFreeClassifier])
 def test_another_label_is_an_error_of_partial_fit(make):
     X, y = noisy()

@@ -1,7 +1,6 @@
 """Groups of rows that belong together, and threads: in which order rows are learned, and what makes no difference."""
 
 import threading
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -113,16 +112,3 @@ def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(workers, t
         model.set_params(n_jobs=-1).save(tmp_path / "m")  # a file has the parameters
         written.add(((tmp_path / "m").read_bytes(), model.predict_proba(ROWS).tobytes()))
     assert len(written) == 1
-
-
-def test_a_failure_in_a_thread_is_raised_and_every_member_is_called_once():
-    def call(k, failing):
-        seen.append(k)
-        if k in failing:
-            raise IndexError(k)
-
-    for failing in ((), (3,)):
-        seen = []
-        with threads.at_most(4), pytest.raises(IndexError) if failing else nullcontext():
-            threads.each(call, [(k, failing) for k in range(20)], 10**6)
-        assert len(seen) == len(set(seen)) and (failing or len(seen) == 20)

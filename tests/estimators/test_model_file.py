@@ -1,10 +1,8 @@
 """Estimators that are saved and loaded: the same class with the same parameters, which goes on to the bit."""
 
-import pickle
 import warnings
 from itertools import product
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,15 +96,6 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
 
 def tunefree_clone(estimator):
     return type(estimator)(**estimator.get_params())
-
-
-def test_copies_are_alike(tmp_path):
-    back = saved(tunefree.TuneFreeRegressor().fit(X, NUMBERS), tmp_path)
-    joblib.dump(back, tmp_path / "copy")
-    for copy in (pickle.loads(pickle.dumps(back)), joblib.load(tmp_path / "copy")):
-        assert_same(back, copy, X)
-    assert back.set_params(shuffle=False).get_params()["shuffle"] is False
-    assert_same(back.fit(X, NUMBERS), tunefree.TuneFreeRegressor(shuffle=False).fit(X, NUMBERS), X)
 
 
 def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):

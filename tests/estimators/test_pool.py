@@ -204,11 +204,6 @@ def targets(cls, seed=0):
     return multiplied(seed)[1 if cls is TuneFreeClassifier else 2]
 
 
-@pytest.fixture(scope="module", params=POOLS)
-def fitted(request):
-    return request.param().fit(multiplied()[0], targets(request.param))
-
-
 @pytest.mark.all_trees  # whose share of the figure is large
 @of_pools
 def test_they_learn_what_no_linear_model_can(cls):
@@ -217,12 +212,6 @@ def test_they_learn_what_no_linear_model_can(cls):
     assert fitted.score(X, targets(type(fitted), 1)) > 0.75
     assert cross_val_score(fitted, multiplied()[0], targets(type(fitted)), cv=3).min() > 0.7
     assert (fitted.n_iter_, fitted.t_) == (1, 300)
-
-
-@pytest.mark.parametrize("options", [{"n_jobs": 1}, {"verbose": True}], ids=str)
-def test_these_parameters_change_no_model(fitted, options):
-    X, other = multiplied()[0], clone(fitted).set_params(**options)
-    np.testing.assert_array_equal(scores(other.fit(X, targets(type(fitted))), X), scores(fitted, X))
 
 
 @of_pools

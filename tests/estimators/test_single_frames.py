@@ -88,19 +88,6 @@ def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.Monke
         assert outcome(model, row) == of_general_way(monkeypatch, copy.deepcopy(model), row)
 
 
-def test_rows_that_are_learned_between() -> None:
-    """Categories that come later are known from then on."""
-    frame, y, model = FRAME, Y, TuneFreeClassifier()
-    model.partial_fit(frame[:200], y[:200], classes=[False, True])
-    for i in range(200, 212):
-        row = frame[i : i + 1].assign(colour="orange" if i % 7 == 0 else frame["colour"][i], width=np.float64(i))
-        other = copy.deepcopy(model)
-        model.partial_fit(row, y[i : i + 1])
-        other.partial_fit(row, y[i : i + 1])
-        two = pd.concat([row, row])
-        assert model.predict_proba(row).tobytes() * 2 == other.predict_proba(two).tobytes()
-
-
 def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, y, way, ways = FRAME, Y, tables.one_row_block, list[bool]()
 

@@ -40,14 +40,6 @@ def labels_of(X, n_classes, seed=1):
     return [chr(ord("a") + place) for place in places.tolist()]
 
 
-@pytest.mark.parametrize("target", ["rich", "mood", "pay"])
-def test_contributions_of_a_table_add_up(target):
-    model = trained(target)
-    decomposition = decomposition_of(model)
-    assert decomposition.names == ["(constant)", "age", "income", "flag", "job", "day"]
-    assert_adds_up(decomposition, rows_of(model, features(300, seed=1, target=target)))
-
-
 def before_and_after_its_end(model):
     """A model that learns, and the same when its pass has ended."""
     yield model

@@ -11,14 +11,10 @@ import pytest
 from tests.explanation.models import trained
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
-from tunefree.generations.inheritance import Inherited
-from tunefree.generations.problem import Settings
-from tunefree.plotting import files, generations
+from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
-from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import Model
-from tunefree.pool.slots import WHOLE
 from tunefree.pool.targets import Labels
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
@@ -86,23 +82,15 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
     assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []
     model.learn(dense(numbers), Labels.of(labels), np.ones(600))
-    weights, losses = (block for block in blocks_of_members(model) if isinstance(block, Chart))
+    (weights,) = (block for block in blocks_of_members(model) if isinstance(block, Chart))
     shares = [float(share) for share in re.findall(r"([\d.]+) %", weights.description)]
     assert len(shares) == 8 and sum(shares) == pytest.approx(100.0, abs=0.5)
     text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
-    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows<"):
+    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows learned<"):
         assert words in text
-    boosted = model.pool.members.growth.awake[WHOLE, "boosted"][0]
-    boosted.inherited = Inherited(Settings(leaves=2.0))
-    assert [group.name.split("\n")[1:] for group in groups_of(model.pool)[:2]] == [["2 times the leaves"], []]
-    assert "the whole mixture" in files.svg(losses.draw, losses.inches, "Losses", "of blocks", "b")
-    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
-    generations.draw_losses(axes, model.pool, "loss")
-    (line,) = (line for line in axes.lines if line.get_label() == "the whole mixture")
-    np.testing.assert_array_equal(line.get_ydata(), generations._blocks(model.pool)[1][:, -1])
 
 
-def test_a_figure_in_a_page_has_its_ids_and_the_colours_of_the_page():
+def test_a_figure_in_a_page_has_its_own_ids():
     def draw(figure):
         axes = figure.subplots()
         axes.fill_between([1, 2], 0, [1, 2], hatch="//", facecolor=SERIES[0]["color"])
@@ -111,7 +99,5 @@ def test_a_figure_in_a_page_has_its_ids_and_the_colours_of_the_page():
     first, again, other = (files.svg(draw, (2.0, 1.0), "A & B", "<b>", name) for name in ("one", "one", "two"))
     assert first == again != other and first.replace("one-", "two-") == other
     ids, used = (set(re.findall(pattern, first)) for pattern in (r' id="([^"]+)"', r'(?:url\(#|href="#)([\w-]+)'))
-    assert used and used | {"one-t", "one-d"} == ids
-    assert "A &amp; B" in first and "&lt;b&gt;" in first and "#" not in re.sub(r'url\(#|href="#', "", first)
-    light, dark = files.style_of_pages()
-    assert {name in light and name in dark for name in re.findall(r"var\((--c\w+)\)", first)} == {True}
+    assert used and used | {"one-t", "one-d"} <= ids and all(name.startswith("one-") for name in ids)
+    assert "A &amp; B" in first and "&lt;b&gt;" in first

@@ -22,13 +22,6 @@ def inspect(
     plot: Annotated[
         Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,
-    rows: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Data over which columns are compared, by default a sample of the rows that were learned; "
-            "may be given again."
-        ),
-    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +50,7 @@ def inspect(
     from tunefree.report import learned
     from tunefree.workflows import explanation
 
-    others: dict[str, Any] = {"top": top is not None, "plot": plot, "rows": rows, "class": class_ is not None}
+    others: dict[str, Any] = {"top": top is not None, "plot": plot, "class": class_ is not None}
     others |= {"weights": weights} if file else {"json": json}
     for name in [name for name, value in others.items() if value and (file or weights)]:
         listing = "file" if file else "weights"
@@ -68,8 +61,8 @@ def inspect(
     if plot:
         pictures.check(plot)
     if plot or weights:
-        check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
-    trained = load(model, "linear" if plot or rows or class_ is not None else None)
+        check_outputs([plot, unless_standard(weights)], [model])
+    trained = load(model, "linear" if plot or class_ is not None else None)
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
@@ -78,7 +71,7 @@ def inspect(
         written = write_weights(trained, weights)
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
-    decomposition = explanation.terms_of(trained, rows)
+    decomposition = explanation.terms_of(trained)
     is_brief = top is None and not json
     most = top if top is not None else BRIEF if is_brief else TOP
     show(learned.blocks_of_model(trained, decomposition, most, class_, is_brief), json)

@@ -1,4 +1,4 @@
-"""Displays of a model: partial dependence, and the weights and losses of generations along the rows."""
+"""Displays of a model: partial dependence, and the weights of generations along the rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tunefree.core.errors import ModelError
 from tunefree.estimators.inspection import decomposition_of
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.generations import clocks
-from tunefree.plotting.dependence import SMALL, TINY, draw_panel, lines_of_classes
-from tunefree.plotting.generations import draw_losses, draw_weights, loss_name
+from tunefree.plotting.dependence import SMALL, draw_panel, lines_of_classes
+from tunefree.plotting.generations import draw_weights
 from tunefree.plotting.style import DARK, escaped, pyplot
 from tunefree.pool.model import Model
 
@@ -23,10 +23,9 @@ ACROSS = 3  # panels beside each other
 INCHES = 2.4, 1.75  # width and height of a panel
 AROUND = 0.95  # inches above and below the panels
 CHARACTERS = 20  # of the note, for each inch
-INCHES_OF_GENERATIONS = 7.6, 5.4
-OF_LABELS = 8.5  # points
+INCHES_OF_GENERATIONS = 7.6, 3.4
 LEGEND: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
-LEGEND |= {"fontsize": OF_LABELS, "title_fontsize": OF_LABELS, "alignment": "left"}
+LEGEND |= {"fontsize": 8.5, "title_fontsize": 8.5, "alignment": "left"}
 
 
 class CurveDisplay:
@@ -57,7 +56,7 @@ class CurveDisplay:
         features: Sequence[Any] | None = None,
         target: Any = None,
         max_curves: int = 9,
-        ax: Any = None,
+        figure: Any = None,
     ) -> CurveDisplay:
         """Draw how predictions change with the columns that matter most.
 
@@ -79,8 +78,8 @@ class CurveDisplay:
         max_curves : int, default 9
             How many columns are drawn if ``features`` is None. Those that do not matter beyond noise, or less than a
             hundredth of the strongest one, are left out.
-        ax : matplotlib axes, optional
-            Its place is filled with the panels. Default: a new figure.
+        figure : matplotlib figure or subfigure, optional
+            An empty one to draw on. Default: a new figure.
 
         Raises
         ------
@@ -97,28 +96,19 @@ class CurveDisplay:
         >>> [axes.get_title("left") for axes in display.axes_]
         ['bmi', 's5']
         """
-        return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(ax=ax)
+        return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(figure=figure)
 
-    def plot(self, *, ax: Any = None, figure: Any = None) -> CurveDisplay:
-        """Draw in the place of ``ax``, or on an empty ``figure``; by default on a new one."""
-        if ax is None and figure is None:
+    def plot(self, *, figure: Any = None) -> CurveDisplay:
+        """Draw; ``figure`` as of :meth:`from_estimator`."""
+        if figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")
-        self.figure_ = figure if ax is None else ax.figure
-        if ax is None:
-            grid = self.figure_.add_gridspec(self._down, self._across)
-            self._describe(self.figure_)
-        else:
-            if ax.get_subplotspec() is None:
-                raise ValueError("ax must have been made by subplots; leave it out for a figure of its own")
-            ax.set_axis_off()
-            grid = ax.get_subplotspec().subgridspec(self._down, self._across)
-        drawn = []
+        axes = np.ravel(figure.subplots(self._down, self._across, squeeze=False))
+        self.figure_, self.axes_ = figure, axes[: len(self.picture.curves)]
         for k, panel in enumerate(self.picture.curves):
-            drawn.append(self.figure_.add_subplot(grid[divmod(k, self._across)]))
-            draw_panel(drawn[-1], self.picture, panel, k % self._across == 0)
-        self.axes_ = np.array(drawn, object)
-        if ax is not None and len(self.picture.labels) > 1:
-            drawn[0].legend(*lines_of_classes(self.picture), fontsize=TINY, frameon=False)
+            draw_panel(axes[k], self.picture, panel, k % self._across == 0)
+        for empty in axes[len(self.picture.curves) :]:
+            empty.remove()
+        self._describe(figure)
         return self
 
     @property
@@ -158,13 +148,12 @@ class CurveDisplay:
 
 
 class GenerationsDisplay:
-    """Weights in the mixture of a model with generations, and losses, over the rows that it learned.
+    """Weights in the mixture of a model with generations, over the rows that it learned.
 
-    Use :meth:`from_estimator`. The upper axes show the weights of the base mixture, which is a weighted mean of what
-    the members predict, before its corrections: stacked, of those members that are awake, whose weights sum to 1.
-    Members that differ only in the learner on their leaves are one area. Triangles mark rows at which generations of
-    all rows took over. The lower axes show mean losses of blocks of rows, each row predicted before it was learned: of
-    the whole mixture, with its corrections, and of the best single member of each of the groups named.
+    Use :meth:`from_estimator`. The weights are those in the base mixture, which is a weighted mean of what the members
+    predict, before its corrections: stacked, of those members that are awake, whose weights sum to 1. Members that
+    differ only in the learner on their leaves are one area. Triangles mark rows at which generations of all rows took
+    over.
 
     Parameters
     ----------
@@ -173,22 +162,22 @@ class GenerationsDisplay:
     Attributes
     ----------
     figure_ : matplotlib.figure.Figure
-    axes_ : ndarray of two matplotlib axes
+    ax_ : matplotlib axes
     """
 
     def __init__(self, *, model: Model) -> None:
         self.model = model
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, figure: Any = None) -> GenerationsDisplay:
-        """Draw the weights and losses that a fitted estimator recorded while it learned.
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> GenerationsDisplay:
+        """Draw the weights that a fitted estimator recorded while it learned.
 
         Parameters
         ----------
         estimator : TuneFreeClassifier, TuneFreeRegressor, or what :func:`tunefree.train` and :func:`tunefree.load` give
             A pool.
-        figure : matplotlib figure, optional
-            An empty figure to draw on. Default: a new one.
+        ax : matplotlib axes, optional
+            Axes to draw on. Default: those of a new figure.
 
         Raises
         ------
@@ -201,30 +190,25 @@ class GenerationsDisplay:
         >>> from sklearn.datasets import load_breast_cancer
         >>> from tunefree import GenerationsDisplay, TuneFreeClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = TuneFreeClassifier().fit(X, y)
-        >>> display = GenerationsDisplay.from_estimator(model)
-        >>> [axes.get_ylabel() for axes in display.axes_]
-        ['weight in the base mixture', 'log-loss (nats per row)']
+        >>> GenerationsDisplay.from_estimator(TuneFreeClassifier().fit(X, y)).ax_.get_ylabel()
+        'weight in the base mixture'
         """
         check_is_fitted(estimator)
         model = estimator._learned.model
         if model.pool is None:
             raise ModelError("only pools have generations that can be drawn")
-        return cls(model=model).plot(figure=figure)
+        return cls(model=model).plot(ax=ax)
 
-    def plot(self, *, figure: Any = None) -> GenerationsDisplay:
-        """Draw; ``figure`` as of :meth:`from_estimator`."""
+    def plot(self, *, ax: Any = None) -> GenerationsDisplay:
+        """Draw; ``ax`` as of :meth:`from_estimator`."""
         if len(self.model.pool.context.record.rows) < 2:
             raise ModelError(f"the model has recorded too few rows: the first generations come after {clocks.FIRST}")
-        if figure is None:
+        if ax is None:
             figure = pyplot("GenerationsDisplay").figure(figsize=INCHES_OF_GENERATIONS, layout="constrained")
-        self.figure_, self.axes_ = figure, figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        above, below = self.axes_
-        draw_weights(above, self.model.pool)
-        takeover = "\N{BLACK DOWN-POINTING TRIANGLE} generations of all rows take over"
-        above.set_title(takeover, loc="left", size=OF_LABELS, pad=9)
-        handles, names = (part[::-1] for part in above.get_legend_handles_labels())
-        above.legend(handles, names, title="members of the mixture", **LEGEND)
-        draw_losses(below, self.model.pool, loss_name(self.model))
-        below.legend(title="mixture, and best member of each group", **LEGEND)
+            ax = figure.subplots()
+        self.figure_, self.ax_ = ax.figure, ax
+        draw_weights(ax, self.model.pool)
+        ax.set_title("\N{BLACK DOWN-POINTING TRIANGLE} generations of all rows take over", loc="left", size=8.5, pad=9)
+        handles, names = (part[::-1] for part in ax.get_legend_handles_labels())
+        ax.legend(handles, names, title="members of the mixture", **LEGEND)
         return self

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
-from tunefree.core.rows import n_rows, part, rows_at
+from tunefree.core.rows import n_rows, rows_at
 from tunefree.estimators import tables, validation
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented
@@ -80,9 +80,7 @@ class Inspected(Saving):
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            blocks = (part(X, start, start + validation.BLOCK) for start in range(0, n_rows(X), validation.BLOCK))
-            parts = [decomposition.contributions(self._formed(block)) for block in blocks]  # type: ignore[attr-defined]
-            contributions = np.concatenate([np.empty((0, len(names), n_outputs)), *parts])
+            contributions = decomposition.contributions(self._formed(X))  # type: ignore[attr-defined]
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
         if as_shap:
@@ -133,27 +131,17 @@ class Inspected(Saving):
 
         The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on
         rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
-        use, too; these rows they do not. A single linear learner keeps no rows: it
-        has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
-        units of the columns.
+        use, too; these rows they do not. It does not depend on the units of the columns. A single linear learner keeps
+        no rows, and has none.
         """
         check_is_fitted(self)
-        model = self._learned.model
         try:
-            decomposition = decomposition_of(self)
-            columns = decomposition.names[1 : 1 + self.n_features_in_]
-            total = np.zeros(1 + len(columns))
-            if decomposition.reference.rows is None and model.has_weights:
-                sizes = np.abs(model.mean_weights()).max(axis=1)
-                term_of = decomposition.terms.feature_terms
-                np.maximum.at(total, term_of, sizes[: len(term_of)])
-            else:
-                columns_by_size = importance(decomposition)
-                in_table = columns_by_size.terms <= len(columns)
-                total[columns_by_size.terms[in_table]] = np.maximum(columns_by_size.sizes[in_table], 0.0)
+            ranked = importance(decomposition_of(self))
         except ModelError as error:
             raise AttributeError(str(error)) from None
-        total = total[1:]
+        total = np.zeros(self.n_features_in_)
+        in_table = ranked.terms <= len(total)
+        total[ranked.terms[in_table] - 1] = np.maximum(ranked.sizes[in_table], 0.0)
         return total / total.sum() if total.sum() > 0.0 else total
 
     def report(self, test: Any = None, train: Any = None, *, cost: Any = None, class_: Any = None) -> Any:

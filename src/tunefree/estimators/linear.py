@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
@@ -16,8 +15,6 @@ from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
 from tunefree.pool.options import POOL, check_settings
-from tunefree.theory.bounds import Bound
-from tunefree.workflows.certification import theorem_of
 
 
 @estimator
@@ -49,9 +46,7 @@ class SingleLearner(OnlineEstimator):
         except ModelError as error:
             raise AttributeError(str(error)) from None
         if len(weights) != self.n_features_in_ + 1:
-            raise AttributeError(
-                "columns of the table are several features each; see feature_weights(), or feature_importances_"
-            )
+            raise AttributeError("columns of the table are several features each; see feature_weights()")
         return weights
 
     @property
@@ -75,35 +70,6 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
 
     loss: str = loss_of_task("classification", "logistic")
     fit_intercept: bool = parameter(True, "Whether to fit an intercept.")
-
-    def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
-        """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
-
-        It is computed from the numbers of the proof, so it may be far below the right-hand side as printed, which
-        ``play`` of the papers computes, and below 0.
-
-        Parameters
-        ----------
-        coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes
-            Weights of the columns, as ``coef_`` has them.
-        intercept : float, or array of shape (n_classes,)
-
-        Returns
-        -------
-        tunefree.theory.bounds.Bound
-            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
-        """
-        check_is_fitted(self)
-        model = self._learned.model
-        rows = np.atleast_2d(np.asarray(coef, np.float64))
-        if rows.shape != (model.n_outputs, self.n_features_in_):
-            raise ValueError(
-                f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
-            )
-        places = [self.classes_.tolist().index(label) for label in model.classes]
-        weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
-        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
-        return theorem_of(self._learned, weights)
 
 
 @estimator

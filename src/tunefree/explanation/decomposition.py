@@ -8,9 +8,8 @@ Single linear learners: the margin is a sum over columns. A pool: the margins of
 are sums over columns (:mod:`tunefree.explanation.members`), and its mixture is a function of them. Along the line from
 the reference's parts to the row's, the derivatives of the mixture are integrated; the integral times what a column adds
 to the parts is its contribution (Aumann, Shapley: Values of non-atomic games, 1974; Sundararajan, Taly, Yan: Axiomatic
-attribution for deep networks, ICML 2017). The line is cut in halves where eight points are not enough, as the mixture
-is not smooth where it clips. What still lacks, a hundred-thousandth, is made up by the least change of the derivatives,
-so that contributions add up to the margin.
+attribution for deep networks, ICML 2017), by eight points of Gauss and Legendre. What lacks where the mixture is not
+smooth, as it clips, is made up by the least change of the derivatives, so that contributions add up to the margin.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ MOST_NUMBERS = 2**22  # of what is computed of a few rows
 PIECE = 512  # rows at a time
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
 POINTS, WEIGHTS = (POINTS + 1.0) / 2.0, WEIGHTS / 2.0  # on the line from 0 to 1
-NEAR = 1e-5  # difference of an integral from what it should add up to, relative to the margins
-HALVINGS = 6  # of a line at most
 
 
 class Decomposition:
@@ -149,7 +146,7 @@ class Decomposition:
         contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
         for member_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", member_part.terms, derivatives, optimize=True)
-        contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
+        contributions[:, 0] = line.margins_at(0.0)
         return contributions
 
 
@@ -180,71 +177,47 @@ class Line:
         self.column_of = {place: k for k, place in enumerate(places)}
         self.changes = [part.terms.sum(axis=1) for part in parts]
 
-    def margins_at(self, rows: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """The margins (m, Q) of rows (m,) at the places t (m,) of their lines."""
-        return self.rule.margins(self._predictions(self._values(rows, t)))
+    def values_at(self, t: float) -> list[np.ndarray]:
+        """The values (n, k) of the parts at a place of the lines."""
+        return [part.start + t * change for part, change in zip(self.parts, self.changes, strict=True)]
 
-    def _values(self, rows: np.ndarray, t: np.ndarray) -> list[np.ndarray]:
-        return [part.start + t[:, None] * change[rows] for part, change in zip(self.parts, self.changes, strict=True)]
-
-    def _predictions(self, values: list[np.ndarray]) -> np.ndarray:
+    def predictions(self, values: list[np.ndarray]) -> np.ndarray:
+        """The predictions (n, M, K) of the members by the values of the parts."""
         n, width = len(values[0]), max(self.members[0].width, 1)
         predictions = np.full((n, len(self.column_of), width), np.nan)
         for member in self.members:
             predictions[:, self.column_of[member.place]] = member.predict(values)
         return predictions
 
+    def margins_at(self, t: float) -> np.ndarray:
+        """The margins (n, Q) of rows at a place of their lines."""
+        return self.rule.margins(self.predictions(self.values_at(t)))
+
     def integrals(self) -> list[np.ndarray]:
-        """The derivatives (n, Q, k) of the margins in the values of each part, averaged over the lines."""
-        rows = np.arange(len(self.changes[0]))
-        low, high = np.zeros(len(rows)), np.ones(len(rows))
-        ends = self.margins_at(rows, low), self.margins_at(rows, high)
-        scale = np.abs(np.stack(ends)).max(axis=(0, 2))
-        totals = [np.zeros((len(rows), ends[0].shape[1], change.shape[1])) for change in self.changes]
-        for halvings in range(HALVINGS + 1):
-            means = self._means(rows, low, high)
-            rest = self.margins_at(rows, high) - self.margins_at(rows, low) - self._sums(means, rows)
-            is_near = (np.abs(rest) <= NEAR * scale[rows][:, None]).all(axis=1) | (halvings == HALVINGS)
-            for total, mean in zip(totals, means, strict=True):
-                np.add.at(total, rows[is_near], mean[is_near])
-            rows, low, high = rows[~is_near], low[~is_near], high[~is_near]
-            if not len(rows):
-                break
-            middle = low / 2.0 + high / 2.0
-            rows = np.concatenate([rows, rows])
-            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-        return self._exact(totals, ends[1] - ends[0])
+        """The derivatives (n, Q, k) of the margins in the values of each part, averaged over the lines.
 
-    def _sums(self, derivatives: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
-        """Sums (m, Q) of derivatives (m, Q, k) along the lines of rows (m,)."""
-        changes = (change[rows] for change in self.changes)
-        return sum(np.einsum("nqk,nk->nq", *both) for both in zip(derivatives, changes, strict=True))
-
-    def _exact(self, derivatives: list[np.ndarray], risen: np.ndarray) -> list[np.ndarray]:
-        """Derivatives that add up to how margins (n, Q) have risen, by the least change of these (Gonzalez: Time
-        integration and discrete Hamiltonian systems, 1996)."""
-        rows, used = np.arange(len(risen)), {place for member in self.members for place in member.parts}
-        unit = unit_of(self.changes)
+        They add up to how the margins rise, by the least change of the means (Gonzalez: Time integration and discrete
+        Hamiltonian systems, 1996).
+        """
+        risen = self.margins_at(1.0) - self.margins_at(0.0)
+        means = self._means(risen.shape[1])
+        used, unit = {place for member in self.members for place in member.parts}, unit_of(self.changes)
         changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
-        correction = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
-        return [
-            derivative + correction[:, :, None] * change[:, None]
-            for derivative, change in zip(derivatives, changes, strict=True)
-        ]
+        rest = risen - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
+        correction = rest / unit / np.where(size > 0.0, size, 1.0)[:, None]
+        return [mean + correction[:, :, None] * change[:, None] for mean, change in zip(means, changes, strict=True)]
 
-    def _means(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
-        """Integrals of the derivatives over parts of lines, by Gauss and Legendre."""
-        width = self.rule.margins(self._predictions(self._values(rows[:0], low[:0]))).shape[1]
-        means = [np.zeros((len(rows), width, change.shape[1])) for change in self.changes]
+    def _means(self, width: int) -> list[np.ndarray]:
+        """Means of the derivatives over the lines, by Gauss and Legendre."""
+        means = [np.zeros((len(change), width, change.shape[1])) for change in self.changes]
         for point, weight in zip(POINTS, WEIGHTS, strict=True):
-            values = self._values(rows, low + point * (high - low))
-            derivatives = self.rule.linearised(self._predictions(values))[1]()
-            share = (weight * (high - low))[:, None, None]
+            values = self.values_at(point)
+            derivatives = self.rule.linearised(self.predictions(values))[1]()
             for member in self.members:
                 gradient = derivatives[:, :, self.column_of[member.place]]
                 for place, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
-                    means[place] += share * part_gradient
+                    means[place] += weight * part_gradient
         return means
 
 
@@ -283,7 +256,7 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     if not model.has_weights or model.options.view != "raw":
         raise ModelError(
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
-            " and feature_importances_ or inspect how much they matter"
+            " and inspect how much they matter"
         )
     weights, units = model.linear.present().weights_by_feature(model.n_features)
     unit, centre = unit_and_centre(model.objective)

@@ -7,8 +7,7 @@ approximation, 2001; the curves of single rows: Goldstein, Kapelner, Bleich, Pit
 
 from __future__ import annotations
 
-import math
-import re
+import calendar
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,16 +24,13 @@ from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 FINENESS = 24  # numbers of a curve
 MOST_ROWS = 100  # in which a column takes all values
 INNER = (0.1, 0.9)  # quantiles of the curves of single rows that are drawn
-SKEWED = 8.0  # times their median size are so large that the scale is logarithmic
 FEW = 12  # different numbers that are drawn one by one
 CUT = 0.005  # part of the rows on each side that may lie beyond what is drawn
 MOST_BARS = 12  # codes of a part
 MOST_CLASSES = 6  # whose curves are drawn
-SMALL = 0.2  # importance of a part of a column, as a part of its largest one's, below which it is not drawn
+SMALL = 0.2  # range of a part's curve, as a part of the largest one's of its column, below which it is not drawn
 LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
-MONTHS = "January February March April May June July August September October November December"
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
-CALENDAR = {"month": MONTHS.split(), "weekday": WEEKDAYS.split()}
+CALENDAR = {"[month]": calendar.month_abbr[1:], "[weekday]": list(calendar.day_abbr)}  # of parts of dates
 
 
 class Axis(NamedTuple):
@@ -47,7 +43,6 @@ class Axis(NamedTuple):
     column: int  # place among the numbers or the columns of codes of a table
     sample: np.ndarray  # (r,) of the rows of the reference: numbers, NaN where missing; empty for codes
     is_ordered: bool = False  # whether codes have an order of their own: that of labels
-    linear_up_to: float = 0.0  # size from which on numbers are drawn on a logarithmic scale; 0 if on a linear one
     missing: tuple[int, int] | None = None  # the column of codes and the code of a missing number, if any is
 
     @property
@@ -99,8 +94,9 @@ def picture(
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
         does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= LEAST * max(ranked.sizes, default=0.0))
-        axes = _parts_that_matter(decomposition, ranked, _axes(decomposition, ranked.terms[does_matter].tolist()))
-        axes = axes[:max_curves]
+        terms, part_terms = ranked.terms[does_matter][:max_curves], decomposition.terms.part_terms[:-1]
+        parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
+        axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
     else:
         axes = [_named(decomposition, wanted) for wanted in names_in(features)]
     if not axes:
@@ -128,6 +124,8 @@ def picture(
     if decomposition.model.task == "regression":
         margin = name or margin
     curves = [curve(part, axis) for part, axis in axes]
+    if features is None:
+        curves = _moving(curves, [decomposition.layout.parts[part].column for part, _ in axes])[:max_curves]
     note = _note(n_rows(rows), ranked.judges is not None)
     return Picture(curves, labels, margin, _goal(margin, labels, name), note)
 
@@ -158,35 +156,14 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
     return outputs, [str(model.classes[k]) for k in outputs], 1.0
 
 
-def _axes(decomposition: Decomposition, terms: list[int]) -> list[tuple[int, Axis]]:
-    """The parts of the columns with these terms, in the order of these, with their axes, of those that have one."""
-    rank = {term: rank for rank, term in enumerate(terms)}
-    ranks = [rank.get(term) for term in decomposition.terms.part_terms[:-1].tolist()]
-    parts = sorted((rank, part) for part, rank in enumerate(ranks) if rank is not None)
-    axes = [(part, axis_of(decomposition, part)) for _, part in parts]
-    return [(part, axis) for part, axis in axes if axis is not None]
-
-
-def _parts_that_matter(
-    decomposition: Decomposition, ranked: Importance, axes: list[tuple[int, Axis]]
-) -> list[tuple[int, Axis]]:
-    """The axes to draw: of a column with several parts, such as a date, only the parts that matter most.
-
-    Parts of a date hang together: where one is permuted alone, no row can be so, and the loss rises without its use.
-    """
-    layout, new = decomposition.layout, ranked.judges
-    part_columns = [layout.parts[part].column for part, _ in axes]
-    if new is None or len(set(part_columns)) == len(axes):
-        return axes
-    keys = new.pool.members.growth.columns.keys
-    part_of = np.array([layout.part_of(key) for key in keys])
-    sizes = [size for size, _ in new.rises([np.flatnonzero(part_of == part) for part, _ in axes])]
-    largest = {
-        column: max(size for size, other in zip(sizes, part_columns, strict=True) if other == column)
-        for column in part_columns
-    }
+def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
+    """The curves to draw: of a column with several parts, such as a date, only the parts that change most."""
+    largest: dict[str, float] = {}
+    ranges = [float(np.ptp(curve.mean, axis=0).max()) for curve in curves]
+    for column, size in zip(columns, ranges, strict=True):
+        largest[column] = max(size, largest.get(column, 0.0))
     return [
-        axis for axis, size, column in zip(axes, sizes, part_columns, strict=True) if size >= SMALL * largest[column]
+        curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= SMALL * largest[column]
     ]
 
 
@@ -237,79 +214,32 @@ def _axis_of_numbers(rows: Block, layout: Layout, part: int, place: int) -> Axis
     sample = np.where(known, rows.numbers[:, place], np.nan)
     if not known.any():
         return None
-    threshold = _threshold(sample[known])
-    name, grid = layout.parts[part].name, _grid(sample[known], threshold)
-    return Axis(name, grid, [], np.zeros(0), place, sample, True, threshold, missing)
+    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), place, sample, True, missing)
 
 
 def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis | None:
     different, counts = np.unique(rows.codes[:, place], return_counts=True)
     often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0][:MOST_BARS]
     labels = [layout.label(int(different[j])) for j in often]
-    if part.name != part.column:  # of a date
-        labels = [_calendar_name(label, part.name) for label in labels]
-    places = _places_of(labels)
-    keys = [(label == MISSING, 0.0 if places is None else places[k], label) for k, label in enumerate(labels)]
+    are_numbers = all(label.isdigit() or label == MISSING for label in labels)
+    keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
     order = sorted(range(len(labels)), key=keys.__getitem__)
     often, labels = [often[k] for k in order], [labels[k] for k in order]
+    for field, names in CALENDAR.items() if part.name != part.column else ():
+        if part.name.endswith(field):
+            labels = [names[int(label) - 1] if label.isdigit() else label for label in labels]
     values, shares = different[often].astype(np.int64), counts[often] / len(rows.codes)
-    axis = Axis(part.name, values, labels, shares, place, np.empty(0), places is not None)
+    axis = Axis(part.name, values, labels, shares, place, np.empty(0), are_numbers)
     return axis if labels else None
 
 
-def _calendar_name(label: str, part: str) -> str:
-    """The name of a month or a weekday of a column of dates, which are numbered from 1."""
-    for field, names in CALENDAR.items():
-        if part.endswith(f"[{field}]") and label.isdigit():
-            return names[int(label) - 1][:3]
-    return label
-
-
-def _places_of(labels: list[str]) -> list[float] | None:
-    """Positions of labels in the order of months, weekdays, or the numbers they begin with; None without an order.
-
-    >>> _places_of(["Mar", "january"]), _places_of(["65+", "<18", MISSING]), _places_of(["1st", "Masters"])
-    ([2.0, 0.0], [65.0, 17.999999999999996, inf], None)
-    """
-    for names in CALENDAR.values():
-        stems = [label.casefold().rstrip(".") for label in labels]
-        places = [
-            next((place for place, name in enumerate(names) if name.casefold().startswith(stem) and stem[2:]), -1)
-            for stem in stems
-        ]
-        if all(place >= 0 or label == MISSING for place, label in zip(places, labels, strict=True)):
-            return [math.inf if place < 0 else float(place) for place in places]
-    numbers = [re.match(r"([<>=≤≥ ]*)(-?\d+(?:\.\d+)?)", label) for label in labels]
-    if not all(number or label == MISSING for number, label in zip(numbers, labels, strict=True)):
-        return None
-    ends = {"<": -math.inf, ">": math.inf}  # less than 10 comes before 10 to 20
-    return [
-        math.nextafter(float(number[2]), ends.get(number[1][:1], float(number[2]))) if number else math.inf
-        for number in numbers
-    ]
-
-
-def _threshold(values: np.ndarray) -> float:
-    """The absolute value from which on the scale is logarithmic; 0 unless some numbers are far larger than most."""
-    sizes = np.abs(values[values != 0.0])
-    if len(np.unique(values)) <= FEW:
-        return 0.0
-    low, middle, high = np.quantile(sizes, [0.05, 0.5, 1.0 - CUT])
-    return float(low) if high > SKEWED * middle else 0.0
-
-
-def _grid(values: np.ndarray, threshold: float) -> np.ndarray:
+def _grid(values: np.ndarray) -> np.ndarray:
     """Numbers at which a curve is drawn, between the quantiles beyond which few rows lie."""
     different = np.unique(values)
     if len(different) <= FEW:
         return different
     low, high = np.quantile(values, [CUT, 1.0 - CUT], method="nearest")
-    low, high = (low, high) if low < high else (different[0], different[-1])
-    grid = np.linspace(low, high, FINENESS)
-    if threshold > 0.0:
-        grid = threshold * np.sinh(np.linspace(np.arcsinh(low / threshold), np.arcsinh(high / threshold), FINENESS))
-        grid[[0, -1]] = low, high
-    return np.unique(grid)
+    return np.linspace(*((low, high) if low < high else different[[0, -1]]), FINENESS)
 
 
 def _with_value(rows: Block, axis: Axis, value: Any) -> Block:

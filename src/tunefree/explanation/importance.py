@@ -36,11 +36,11 @@ from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import evenly_spaced, unit_of
 from tunefree.generations.generation import Birth, Generation
-from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
-from tunefree.pool.slots import WHOLE, Slot
+from tunefree.pool.member_rows import MemberRows
+from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # whose contributions are looked at
 CHANCE = 0.05  # that noise exceeds its line in any of the columns
@@ -226,7 +226,7 @@ class NewRows(NamedTuple):
         repeats = int(np.clip(MOST_PREDICTIONS // (8 * n * max(len(columns), 1)), 1, MOST_REPEATS))
         for places in columns:
             draws, risen = np.random.default_rng(self.learned), np.zeros(n)
-            for _ in range(repeats if permuted.have(places) else 0):
+            for _ in range(repeats):
                 risen += (self.losses(permuted.margins(places, self.order(draws)), output) - losses) / repeats
             yield self.mean(risen)
 
@@ -321,7 +321,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
         birth = Birth.of(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
-        generations = [(WHOLE, kind, NEWEST, one) for kind, one in grown if one is not None]
+        generations = [(WHOLE, kind, NEWEST, one.as_born()) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
     return parts
 
@@ -333,62 +333,27 @@ def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.nd
     return matrix
 
 
-class Coded(NamedTuple):
-    """Rows as the model of a generation takes them, and the leaves that they reach."""
-
-    named: tuple[int, str, int, Any]  # clock, kind, age, and generation
-    rows: slice
-    entries: np.ndarray  # (n, e)
-    columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
-    leaves: np.ndarray  # (n, trees)
-
-
 class PermutedRows:
     """Predictions of rows in which some columns have the values of other rows."""
 
     def __init__(self, new: NewRows) -> None:
-        self.pool, self.members = new.pool, new.pool.members
-        self.predictions = self.members.asleep(len(new.targets))
-        self.coded = [self._coded(new.matrix, part.rows, named) for part in new.parts for named in part.generations]
-        self.permutable = {place for coded in self.coded for place in coded.columns.tolist()} - {-1}
-
-    def have(self, places: np.ndarray) -> bool:
-        """Whether columns in these places change a prediction."""
-        return not self.permutable.isdisjoint(places.tolist())
+        self.new, self.members = new, new.pool.members
+        self.walks = [
+            MemberRows(self.members, part.generations, len(part.rows), new.matrix.shape[1]) for part in new.parts
+        ]
+        for walk in self.walks:
+            walk.online[:] = np.nan
 
     def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
         """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
-        predictions = self.predictions.copy()
-        for coded in self.coded:
-            has_changed = (coded.columns[:, None] == places).any(axis=1)
-            some = np.flatnonzero(has_changed)
-            if len(some):
-                values, others = coded.entries[:, some], order[coded.rows] - coded.rows.start
-                coded.entries[:, some] = values[others]
-                before = coded.leaves, has_changed.view(np.uint8)
-                self._write(predictions, coded, coded.named[3].predict_as_born(coded.entries, before)[1])
-                coded.entries[:, some] = values
-        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        matrix = self.new.matrix.copy()
+        if len(places):
+            matrix[:, places] = matrix[order][:, places]
+        predictions = self.members.asleep(len(matrix))
+        for part, walk in zip(self.new.parts, self.walks, strict=True):
+            walk.walk(matrix[part.rows])
+            walk.follow()
+            walk.write()
+            predictions[part.rows] = walk.written
+        margins: np.ndarray = self.new.pool.context.mixture.mean(predictions, self.new.pool.has_finished)
         return margins
-
-    def _coded(self, matrix: np.ndarray, rows: np.ndarray, named: tuple[int, str, int, Any]) -> Coded:
-        """The rows, which are next to each other, as the model of a generation takes them; writes their predictions."""
-        *_, generation = named
-        model = generation.model
-        places = np.array(self.members.growth.columns.places(generation.keys), np.intp)
-        entries = model.entries(np.ascontiguousarray(matrix[rows][:, places]))
-        columns = np.full(entries.shape[1], -1)
-        columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-        leaves, born = generation.predict_as_born(entries)
-        coded = Coded(named, slice(int(rows[0]), int(rows[-1]) + 1), entries, columns, leaves)
-        self._write(self.predictions, coded, born)
-        return coded
-
-    def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:
-        """Write the predictions of a generation to the places (n, M, K) of its members."""
-        clock, kind, age, generation = coded.named
-        for version, margins in enumerate(born):
-            place = self.members.slots.get(Slot(clock, kind, age, version))
-            if place is not None:
-                classes, rows = self.members.width, generation.rows
-                predictions[coded.rows, place] = log_probabilities(margins, classes, rows) if classes else margins

@@ -57,21 +57,9 @@ class Linear(NamedTuple):
         """Margins of a row."""
         return self.weights.shape[2]
 
-    @property
-    def tested(self) -> np.ndarray:
-        """Whether a feature has a weight, (d,)."""
-        return np.asarray(self.weights[:, 1:].any(axis=(0, 2)))
-
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
-        return self.apply_to(self.entries(columns))
-
-    def entries(self, columns: np.ndarray) -> np.ndarray:
-        """The constant and the standardised features (n, 1 + d) of rows."""
-        return design(columns, *self[:4])
-
-    def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """The result of :meth:`apply` for rows given by their features; ``before`` has no effect."""
+        features = design(columns, *self[:4])
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import machine
@@ -25,6 +26,7 @@ from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
 from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import late_losses
+from tunefree.workflows.certification import theorem_of
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
@@ -79,8 +81,45 @@ class ScInOL(SingleLearner):
         return f"scinol{self.variant}", {"epsilon": float(self.epsilon)}
 
 
+class Proved:
+    """Linear classifiers with the bound of their learner's theorem."""
+
+    _learned: Any
+    n_features_in_: int
+    classes_: np.ndarray
+
+    def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
+        """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
+
+        It is computed from the numbers of the proof, so it may be far below the right-hand side as printed, which
+        ``play`` of the papers computes, and below 0.
+
+        Parameters
+        ----------
+        coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes
+            Weights of the columns, as ``coef_`` has them.
+        intercept : float, or array of shape (n_classes,)
+
+        Returns
+        -------
+        tunefree.theory.bounds.Bound
+            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
+        """
+        check_is_fitted(self)
+        model = self._learned.model
+        rows = np.atleast_2d(np.asarray(coef, np.float64))
+        if rows.shape != (model.n_outputs, self.n_features_in_):
+            raise ValueError(
+                f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
+            )
+        places = [self.classes_.tolist().index(label) for label in model.classes]
+        weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
+        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
+        return theorem_of(self._learned, weights)
+
+
 @estimator
-class ScInOLClassifier(ScInOL, LinearClassifier):
+class ScInOLClassifier(ScInOL, Proved, LinearClassifier):
     """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
 
     For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
@@ -150,7 +189,7 @@ class Stakes(SingleLearner):
 
 
 @estimator
-class PiSTOLClassifier(Stakes, LinearClassifier):
+class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
     """A linear classifier with nothing to tune: PiSTOL.
 
     It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate

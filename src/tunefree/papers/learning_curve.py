@@ -19,7 +19,8 @@ from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.utils import indexable
 
 from tunefree.core.parameters import require
-from tunefree.plotting.style import BLUE, DARK, VERMILLION, EndLabel, label_ends, pyplot, simplify
+from tunefree.papers.experiments.drawing import EndLabel, label_ends
+from tunefree.plotting.style import BLUE, DARK, VERMILLION, pyplot, simplify
 
 # Training is drawn dashed, so that it can be told apart without colour.
 TRAINING: dict[str, Any] = {"color": BLUE, "linestyle": (0, (5, 2)), "linewidth": 1.6}

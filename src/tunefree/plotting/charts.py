@@ -1,4 +1,4 @@
-"""Simple charts on axes: lines with labels at their ends, bars, points, and shares with intervals."""
+"""Simple charts on axes: lines, bars, points, and shares with intervals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from tunefree.plotting import style
 
-GAP = 0.09  # between names at the ends of lines, as a part of the height of the axes
 LONGEST = 22  # characters of names beside bars
 
 
 class Series(NamedTuple):
     """A line."""
 
-    name: str  # at its end; empty for none
+    name: str  # in the legend
     x: Sequence[float]
     y: Sequence[float]
     style: dict[str, Any]
@@ -28,12 +27,10 @@ def draw_lines(
     titles: tuple[str, str],
     y_range: tuple[float, float],
     marks: Sequence[float] = (),
-    is_log: bool = False,
 ) -> None:
-    """Draw lines over a logarithmic axis, with names at their ends.
+    """Draw lines over a logarithmic axis.
 
     ``y_range``: what is shown; lines may leave it.
-    ``is_log``: whether heights are on a logarithmic axis.
     ``marks``: places of the lower axis that have pale lines, and triangles on top.
     """
     for place in marks:
@@ -42,30 +39,24 @@ def draw_lines(
         on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
         axes.plot(marks, [1.0] * len(marks), "v", color=style.VERMILLION, markersize=5.0, **on_top)
     for line in lines:
-        axes.plot(line.x, line.y, **line.style)
+        axes.plot(line.x, line.y, label=line.name, **line.style)
     axes.set_xscale("log")
     axes.set_xlim(min(line.x[0] for line in lines), max(line.x[-1] for line in lines))
     axes.set_ylim(*y_range)
-    if is_log:
-        axes.set_yscale("log")
-        style.plain_numbers(axes.yaxis, y_range)
-    else:
-        style.few_ticks(axes.yaxis, y_range, 5)
+    style.few_ticks(axes.yaxis, y_range, 5)
     style.counts(axes.xaxis)
-    finish(axes, lines, titles)
+    finish(axes, titles)
 
 
-def finish(axes: Any, lines: Sequence[Series], titles: tuple[str, str]) -> None:
-    """Titles of axes, grid, and names at the ends of lines."""
+def finish(axes: Any, titles: tuple[str, str]) -> None:
+    """Titles of axes, grid, and beside them the names of lines."""
     axes.set_xlabel(style.escaped(titles[0]))
     axes.set_ylabel(style.escaped(titles[1]))
     style.simplify(axes)
-    labels = [
-        style.EndLabel(line.y[-1], style.escaped(line.name), line.style["color"], line.style["color"] == style.BLACK)
-        for line in lines
-        if line.name
-    ]
-    style.label_ends(axes, labels, GAP)
+    lines, names = axes.get_legend_handles_labels()
+    if names:
+        beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+        axes.legend(lines, list(map(style.escaped, names)), **beside)
 
 
 def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
@@ -76,10 +67,10 @@ def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
         for (name, values), look in zip(rates.items(), style.SERIES, strict=False)
     ]
     for line in lines:
-        axes.plot(line.x, line.y, marker="o", markersize=3, **line.style)
+        axes.plot(line.x, line.y, marker="o", markersize=3, label=line.name, **line.style)
     axes.set_xticks(deciles)
     style.few_ticks(axes.yaxis, [0.0, *(value for line in lines for value in line.y)])
-    finish(axes, lines, ("decile of the predicted rate", "rate"))
+    finish(axes, ("decile of the predicted rate", "rate"))
 
 
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
@@ -88,7 +79,7 @@ def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str
     axes.plot(x, y, "o", color=style.BLUE, markersize=2.5, markeredgewidth=0, alpha=0.5)
     for side, values in ((axes.xaxis, x), (axes.yaxis, y)):
         style.few_ticks(side, values)
-    finish(axes, [], titles)
+    finish(axes, titles)
 
 
 def draw_bars(
@@ -126,7 +117,15 @@ def draw_calibration(
     axes.vlines(expected, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
     axes.plot(expected, actual, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-    finish(axes, [], titles)
+    finish(axes, titles)
+
+
+def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tuple[float, float]) -> None:
+    """Draw a curve of shares, beside the line of chance from the left to the right."""
+    axes.plot([0.0, 1.0], chance, **style.OTHERS)
+    axes.plot(x, y, color=style.BLUE, linewidth=2.0)
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+    finish(axes, titles)
 
 
 def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
@@ -134,8 +133,8 @@ def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tu
     looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
     series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
     for line in series:
-        axes.plot(line.x, line.y, **line.style)
+        axes.plot(line.x, line.y, label=line.name, **line.style)
     low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
     axes.set(xlim=(0.0, 1.0), ylim=(low, high))
     style.few_ticks(axes.yaxis, [low, high], 5)
-    finish(axes, series, titles)
+    finish(axes, titles)

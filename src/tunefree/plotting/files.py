@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,21 +13,18 @@ from typing import Any
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
-from tunefree.plotting.style import DARK, ON_PAGES, SOFT
+from tunefree.plotting.style import DARK, SOFT
 
+DPI = 200  # of the layout, too, so that labels have the room that they take
 KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
 RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
-# In a page all text has a colour that the page can replace; black text has none in matplotlib's SVG.
 TEXTS = "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"
-RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0} | dict.fromkeys(TEXTS, DARK)
-RC_OF_PAGES |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
-# Parts of a file that a page has no use for, and what is replaced in its tags.
+RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0, "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+RC_OF_PAGES |= dict.fromkeys(TEXTS, DARK) | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
+# Parts of a file that a page has no use for, ids and references to them, and needless digits in tags.
 UNUSED = re.compile(r"(?s)<!--.*?-->|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>")
-FAMILY = re.compile(r"""\s*font-family:[^;"]*;?|(font:[^;'"]*?px)[^;"]*""")
-PLACES, DIGITS = re.compile(r' (?:d|x|y|transform)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
-USED, IDS = re.compile(r'(url\(|href=")#([\w-]+)'), re.compile(r' id="([^"]+)"')
-TAG, OF_HATCHES = re.compile(r"<[^>]+>"), re.compile(r' (fill|stroke)="([^"]*)"')  # where variables have no effect
+IDS, DIGITS = re.compile(r'( id="|url\(#|href="#)'), re.compile(r"(\.\d\d)\d+(?=[^<>]*>)")
 
 Draw = Callable[[Any], Any]  # on a matplotlib figure
 
@@ -61,11 +57,11 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
     check(path)
     kind = KINDS[path.suffix.lower()]
     with _figure(draw, inches, RC) as figure, whole_file(path) as file:
-        figure.savefig(file, format=kind, dpi=200, metadata=DATES.get(kind))
+        figure.savefig(file, format=kind, dpi=DPI, metadata=DATES.get(kind))
 
 
 def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, prefix: str) -> str:
-    """A figure as an element of a page: as wide as its place, with the colours of the page's style.
+    """A figure as an element of a page.
 
     ``inches``: width and height, which give the ratio of the sides and the relative size of text.
     ``title``, ``description``: for those who do not see it.
@@ -76,32 +72,9 @@ def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, p
         figure.savefig(written, format="svg", metadata=DATES["svg"], transparent=True)
     text = UNUSED.sub("", written.getvalue()).replace("xlink:href", "href")
     box, body = re.search(r'viewBox="[^"]*"', text), text[text.index(">", text.index("<svg")) + 1 :]
-    used = {name for _, name in USED.findall(body)}
-    body = TAG.sub(partial(_cleaned, prefix, used), re.sub(r">\s+<", "><", body)).strip()
+    body = DIGITS.sub(r"\1", IDS.sub(rf"\1{prefix}-", re.sub(r"\s*\n\s*", " ", body)))
     names = f'<title id="{prefix}-t">{escape(title)}</title><desc id="{prefix}-d">{escape(description)}</desc>'
     return f'<svg {box and box[0]} role="img" aria-labelledby="{prefix}-t {prefix}-d">{names}{body}'
-
-
-def _cleaned(prefix: str, used: set[str], tag: re.Match[str]) -> str:
-    """A tag with those ids that are used, behind a prefix, with few digits, and with variables for colours."""
-    text = OF_HATCHES.sub(r' style="\1: \2"', " ".join(tag[0].split()).replace(' "', '"'))
-    text = IDS.sub(lambda name: f' id="{prefix}-{name[1]}"' if name[1] in used else "", text)
-    text = FAMILY.sub(lambda font: font[1] or "", USED.sub(rf"\1#{prefix}-\2", text))
-    for colour in ON_PAGES:
-        text = text.replace(colour.lower(), f"var({_variable(colour)})")
-    return PLACES.sub(lambda place: DIGITS.sub(r"\1", place[0]), text)
-
-
-def style_of_pages() -> tuple[str, str]:
-    """The colours on light and on dark ground, as declarations of a style sheet."""
-    light, dark = (
-        " ".join(f"{_variable(colour)}: {shades[k]};" for colour, shades in ON_PAGES.items()) for k in range(2)
-    )
-    return light, dark
-
-
-def _variable(colour: str) -> str:
-    return f"--c{colour[1:].lower()}"
 
 
 @contextmanager
@@ -111,7 +84,7 @@ def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> I
     from matplotlib.figure import Figure
 
     with mpl.rc_context(style):
-        figure = Figure(figsize=inches, layout="constrained")
+        figure = Figure(figsize=inches, dpi=DPI, layout="constrained")
         draw(figure)
         layout: Any = figure.get_layout_engine()
         layout.execute(figure)  # once, and not whenever it is drawn

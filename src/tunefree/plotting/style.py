@@ -1,36 +1,18 @@
-"""The style of all charts: palette, axes, numbers on axes, and labels at the ends of lines.
+"""The style of all charts: palette, axes, and numbers on axes.
 
 The colours are those of Okabe, Ito: Color universal design (2008), which the colour-blind can tell apart. Dashes,
-markers and hatches distinguish what is drawn in black and white. A page replaces each colour by a variant that has
-enough contrast on its light or on its dark ground (``ON_PAGES``).
+markers and hatches distinguish what is drawn in black and white.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 BLACK, DARK, SOFT, GREY, PALE, WHITE = "#000000", "#333333", "#707070", "#A8A8A8", "#E6E6E6", "#FFFFFF"
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00"
 LIGHT_BLUE, LIGHT_VERMILLION = "#8DBFDD", "#F0B187"
-# Colours on the light and on the dark ground of a page.
-ON_PAGES = {
-    BLACK: ("#1b1e21", "#f2f4f5"),
-    DARK: ("#33383d", "#d5dade"),
-    SOFT: ("#54595f", "#adb4ba"),
-    GREY: ("#8b9197", "#8e969d"),
-    PALE: ("#dfe3e6", "#3a4046"),
-    WHITE: ("#ffffff", "#15181b"),
-    BLUE: ("#0067a3", "#5cb3ec"),
-    VERMILLION: ("#b04a00", "#ff9c57"),
-    GREEN: ("#00735a", "#40cda4"),
-    PURPLE: ("#8f3486", "#e08ad6"),
-    ORANGE: ("#8a5d00", "#f0c04a"),
-    LIGHT_BLUE: ("#8dbfdd", "#2f6f97"),
-    LIGHT_VERMILLION: ("#f0b187", "#a35c22"),
-}
 SERIES: tuple[dict[str, Any], ...] = (
     {"color": BLUE},
     {"color": VERMILLION, "dashes": (5, 1.5)},
@@ -42,16 +24,6 @@ SERIES: tuple[dict[str, Any], ...] = (
 MARKERS = "osD^vP"
 LEADER: dict[str, Any] = {"color": BLACK, "linewidth": 2.4}
 OTHERS: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
-GAP = 0.06  # between labels at the ends of lines, as a part of the height of the axes
-
-
-class EndLabel(NamedTuple):
-    """A label at the end of a line."""
-
-    height: float  # of the end of the line, in the units of the axis
-    text: str
-    color: str
-    bold: bool = False
 
 
 def pyplot(who: str) -> Any:
@@ -68,39 +40,6 @@ def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=PALE, linewidth=width)
     axes.set_axisbelow(True)
-
-
-def label_ends(axes: Any, labels: Sequence[EndLabel], gap: float = GAP, size: float | None = None) -> None:
-    """Labels to the right of the axes at the ends of their lines, moved apart so that they do not overlap."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    low, high = axes.get_ylim()
-    heights = [float(to_axes.transform((0.0, min(max(label.height, low), high)))[1]) for label in labels]
-    across = {"transform": axes.transAxes, "clip_on": False}
-    for label, height, place in zip(labels, heights, spread(heights, gap, 1.0), strict=True):
-        axes.plot([1.0, 1.04], [height, place], color=label.color, linewidth=0.8, **across)
-        weight = "bold" if label.bold else "normal"
-        axes.text(1.05, place, label.text, color=label.color, weight=weight, va="center", fontsize=size, **across)
-
-
-def spread(places: list[float], gap: float, top: float) -> list[float]:
-    """Move places apart, as little as possible in the sense of least squares; their order stays.
-
-    ``gap``: least distance of two places.
-    ``top``: the places returned lie between 0 and this, if there is room.
-
-    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
-    [0.46, 0.56, 0.1]
-    >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
-    [0.9, 0.8]
-    """
-    from scipy.optimize import isotonic_regression  # which takes a while to import
-
-    order = np.argsort(places, kind="stable")
-    gaps = gap * np.arange(len(places))
-    level = isotonic_regression(np.asarray(places)[order] - gaps).x  # without their gaps the places must not decrease
-    moved = np.empty(len(places))
-    moved[order] = np.clip(level, 0.0, max(top - gap * (len(places) - 1), 0.0)) + gaps
-    return moved.tolist()
 
 
 def span(values: Any, margin: float = 0.0) -> tuple[float, float]:

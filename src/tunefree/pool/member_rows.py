@@ -131,7 +131,7 @@ class MemberRows:
         for k, of in enumerate(self.generations if self.are_late else ()):
             if of.n_late:
                 columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(of.keys)])
-                leaves, self.born[k][:] = of.predict_as_born(of.model.entries(columns))
+                leaves, self.born[k][:] = of.predict_as_born(columns)
                 for tree_leaves in self.leaves[k : k + 1]:  # none of linear models
                     tree_leaves[:] = leaves
 

@@ -55,9 +55,6 @@ class WeightsRecord(Part):
     >>> record.rows, record.weights
     (array([100., 200.]), array([[1. , 0. ],
            [0.1, 0.9]]))
-    >>> record.means().round(3)
-    array([[0.7, nan, 0.7],
-           [0.6, 0.2, 0.3]])
     >>> losses, standard_errors, rows = record.totals()
     >>> losses.round(3), rows
     (array([0.65, 0.2 , 0.5 ]), array([200, 100, 200]))
@@ -111,10 +108,6 @@ class WeightsRecord(Part):
         self.losses[place + 1] += self.losses[place]
         for name in ("rows", "weights", "losses"):
             setattr(self, name, np.delete(getattr(self, name), place, axis=0))
-
-    def means(self) -> np.ndarray:
-        """Mean losses (T, M + 1) since the point before; NaN of those that slept."""
-        return ratio(self.losses[:, 0], self.losses[:, 1])
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean losses (M + 1,) of the members and of the mixture, their standard errors, and the rows in these."""

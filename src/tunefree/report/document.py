@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tunefree.report.formats import Format, text
 
 Write = Callable[[Any], str]  # makes a text of a value
-PANEL, WIDE = (2.5, 1.85), (5.0, 3.3)  # inches of charts
+WIDE = 5.0, 3.3  # inches of a chart; those of more than 6 across are as wide as a page
 
 
 class Fact(NamedTuple):
@@ -74,7 +74,6 @@ class Table(NamedTuple):
     shown: Iterable[int] | None = None  # places of the rows for people; programs get all
     is_open: bool = True  # else a page shows it on demand, and not on paper
     is_wide: bool = False  # as wide as a page
-    marked: Any = None  # the first cell of the row that stands out
 
     def texts(self) -> list[list[str]]:
         """The cells for people."""

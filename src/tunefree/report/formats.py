@@ -129,19 +129,6 @@ def first(n: int) -> Any:
     return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
 
 
-def memory(size: float) -> str:
-    """A number of bytes in the largest fitting unit, as text.
-
-    >>> memory(512), memory(3 * 2**20)
-    ('512 bytes', '3 MiB')
-    """
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1000.0:
-            return f"{size:.3g} {unit}"
-        size /= 2**10
-    return f"{size:.3g} GiB"
-
-
 def goal_of(trained: Trained, so_far: str = "") -> str:
     """The task, the target, and its classes."""
     model, target = trained.model, trained.plan.target

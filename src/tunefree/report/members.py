@@ -1,4 +1,4 @@
-"""The weights of the members, the losses they follow, and their course over the stream."""
+"""The weights of the members, over the stream and at its end, and the losses they follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.model_files.trained import Trained
-from tunefree.plotting import generations
+from tunefree.plotting.generations import draw_weights, groups_of
 from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
@@ -30,10 +30,6 @@ WEIGHTS = (
     "The weights of those members that are awake in the mean that the mixture corrects, after so many rows: boosted and"
     " randomised trees grown on all rows, and on the latest, and online linear members. Triangles: trees of all rows"
     " take over."
-)
-LOSSES = (
-    "Mean losses of blocks of rows, each predicted before it was learned: of the whole mixture, and of the best member"
-    " of each group."
 )
 TALL = 5.0, 4.8  # inches of a chart with a legend below
 
@@ -60,7 +56,7 @@ def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
     if (pool := model.pool) is not None:
         along = pool.selection()
         along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})
-        return [*_charts(model), _judged(pool, top), along_rows, Note(choice_of_rows_to_come(pool))]
+        return [*_chart(pool), _judged(pool, top), along_rows, Note(choice_of_rows_to_come(pool))]
     weights = sorted(model.predictor.shares().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
@@ -79,45 +75,22 @@ def _judged(pool: Pool, top: int) -> Table:
     return Table("Members by weight", columns, rows, JUDGED, "members", range(top) if top else None)
 
 
-def _charts(model: Any) -> list[Block]:
-    """Weights and losses over the stream; none of too few rows."""
-    pool, record = model.pool, model.pool.context.record
+def _chart(pool: Pool) -> list[Chart]:
+    """Weights over the stream; none of too few rows."""
+    record = pool.context.record
     if len(record.rows) < 2:
         return []
-    groups = generations.groups_of(pool)
-    last = [(group.name, record.weights[-1, group.places].sum()) for group in groups]
+    last = [(group.name, record.weights[-1, group.places].sum()) for group in groups_of(pool)]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
 
-    def draw_weights(figure: Any) -> None:
+    def draw(figure: Any) -> None:
         axes = figure.subplots()
-        generations.draw_weights(axes, pool)
-        axes.set(xscale="log", xlabel="rows")
+        draw_weights(axes, pool)
+        axes.set_xscale("log")
         counts(axes.xaxis)
-        _explain(figure, axes, 2)
+        figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
 
-    def draw_losses(figure: Any) -> None:
-        axes = figure.subplots()
-        generations.draw_losses(axes, pool, generations.loss_name(model))
-        _explain(figure, axes, 1)
-
-    title = "Weights in the base mixture along the stream"
-    losses = "Losses along the stream"
-    means = record.means()[:, -1]
-    means = means[np.isfinite(means)]  # of a last point without rows there is none
-    course = (
-        f"The mixture's loss goes from {means[0]:.4g} to {means[-1]:.4g}." if len(means) else "No losses are known."
-    )
-    return [
-        Chart(title, described, draw_weights, WEIGHTS, TALL),
-        Chart(losses, course, draw_losses, LOSSES, TALL),
-    ]
-
-
-def _explain(figure: Any, axes: Any, n_columns: int) -> None:
-    """A legend below the axes."""
-    handles, names = axes.get_legend_handles_labels()
-    names = [name.replace("\n", " ") for name in names]
-    figure.legend(handles, names, loc="outside lower left", ncols=n_columns, frameon=False, fontsize=9.5)
+    return [Chart("Weights in the base mixture along the stream", described, draw, WEIGHTS, TALL)]
 
 
 def choice_of_rows_to_come(pool: Pool) -> str:

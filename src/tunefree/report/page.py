@@ -224,9 +224,7 @@ def _template() -> Any:
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
     environment.filters["options"] = as_options
     environment.filters["unbroken"] = lambda text: text.replace(" %", "\N{NO-BREAK SPACE}%")
-    light, dark = files.style_of_pages()
-    style = (folder / "style.css").read_text()
-    environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)
+    environment.globals["style"] = (folder / "style.css").read_text()
     environment.globals["macro_of"] = lambda block: type(block).__name__.lower()
     environment.globals["svg"] = files.svg
     return environment.get_template("page.html.jinja")

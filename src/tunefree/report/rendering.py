@@ -44,16 +44,14 @@ def _facts(block: Facts) -> list[Any]:
 
 
 def _table(block: Table) -> list[Any]:
-    rows = block.rows_shown()
-    if not rows:
+    if not block.rows_shown():
         return []
     grid = Grid(box=None, header_style="bold", pad_edge=False)
     for column in block.columns_shown():
         # names are folded rather than cut where the screen is narrow
         grid.add_column(column.title, justify="right" if column.is_numeric else "left", overflow="fold")
-    for row, texts in zip(rows, block.texts(), strict=True):
-        is_marked = block.marked is not None and row[0] == block.marked
-        grid.add_row(*_words(*texts), style="bold cyan" if is_marked else None)
+    for texts in block.texts():
+        grid.add_row(*_words(*texts))
     if block.note:
         grid.caption, grid.caption_justify = block.note, "left"
     return [*_title(block.title), grid]

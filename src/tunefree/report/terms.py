@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +9,16 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition, output_of
-from tunefree.explanation.dependence import Curve, Picture
 from tunefree.explanation.importance import Importance, describe_importance, importance, interactions, margin_name
 from tunefree.model_files.trained import Trained
-from tunefree.plotting import charts, dependence
-from tunefree.report.document import PANEL, Block, Chart, Column, Data, Note, Section, Table, on_axes
+from tunefree.plotting import charts
+from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table, on_axes
 from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first, without_weights
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed
 BARS = 15
-CURVES = 5  # beside the importances, two in a row
+CURVES = 6
 MOST_NAMED = 12  # columns in a sentence
 MOST_OUTPUTS = 8  # columns of weights
 FEATURES = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
@@ -37,7 +35,7 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
     """The section on the importance of columns."""
     ranked = None if decomposition is None else importance(decomposition)
     blocks = blocks_of_terms(decomposition, TOP, ranked=ranked)
-    blocks += [] if decomposition is None else _panels(trained, decomposition, ranked)
+    blocks += [] if decomposition is None else _curves(trained, decomposition, ranked)
     features = blocks_of_features(trained.model, trained.encoder.names(), TOP) if trained.model.has_weights else []
     return Section("terms", "What matters", [*blocks, *features])
 
@@ -116,38 +114,19 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
-def _panels(trained: Trained, decomposition: Decomposition, ranked: Any) -> list[Block]:
-    """Charts of how predictions depend on the most important columns."""
+def _curves(trained: Trained, decomposition: Decomposition, ranked: Any) -> list[Block]:
+    """A chart of how predictions depend on the most important columns."""
+    from tunefree.estimators.displays import CurveDisplay  # scikit-learn takes long to import
+
     try:
         picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
     except ModelError:  # words and hashed features alone, or noise
         return []
-    note = f"Partial dependence of {picture.goal} on the columns. {picture.note}"
-    return [*(_panel(picture, panel) for panel in picture.curves), Note(note, "fine")]
-
-
-def _panel(picture: Picture, panel: Curve) -> Chart:
-    """A chart of how predictions depend on a column."""
-    values = panel.axis.labels or [f"{value:,.6g}" for value in panel.axis.values.tolist()]
-    some = (
-        np.unique(np.linspace(0, len(values) - 1, 7).astype(np.int64)) if panel.axis.is_numeric else range(len(values))
-    )
-    described = "Mean by value. " + "; ".join(f"{values[k]}: {panel.mean[k, 0]:.3g}" for k in some) + "."
-    caption = ""
-    if panel.missing is not None:
-        caption = "Where it is missing: " + ", ".join(f"{height:.3g}" for height in panel.missing.tolist()) + "."
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        dependence.draw_panel(axes, picture, panel)
-        axes.set_title("", loc="left")  # the page has the name
-        if len(picture.labels) > 1:
-            lines = dependence.lines_of_classes(picture)
-            figure.legend(*lines, loc="outside lower left", ncols=2, frameon=False, fontsize=dependence.TINY)
-
-    n_lines = math.ceil(len(picture.labels) / 2) if len(picture.labels) > 1 else 0
-    inches = PANEL[0], max(PANEL[1], 0.5 + 0.13 * len(panel.axis.labels)) + 0.13 * n_lines
-    return Chart(panel.axis.name, described, draw, caption, inches)
+    display = CurveDisplay(picture=picture)
+    ends = [(curve.axis.name, curve.mean.min(), curve.mean.max()) for curve in picture.curves]
+    described = "; ".join(f"{name}: from {low:.3g} to {high:.3g}" for name, low, high in ends)
+    draw = lambda figure: display.plot(figure=figure)  # noqa: E731 - with its own title and caption
+    return [Chart("How predictions change", f"{picture.goal} {described}.", draw, "", display.inches)]
 
 
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:

@@ -8,21 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition, identified, output_of
 from tunefree.explanation.dependence import Picture, picture
-from tunefree.explanation.members import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.layout import Layout
-from tunefree.stream.source import Source, open_source
-from tunefree.training.reading import no_rows
+from tunefree.stream.source import Source
 from tunefree.workflows.prediction import Predicted, apart, as_array, identities, marks, numbers_of, predict, writer
 
 OTHER = "(other)"
-MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again
 COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # of the table, which no term may be called
 
 
@@ -42,15 +38,10 @@ def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
 
-def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
-    """The terms of a model of any kind; None if it has none that can be compared.
-
-    ``data``: over which terms are compared; by default the rows that the model keeps.
-    """
+def terms_of(trained: Trained) -> Decomposition | None:
+    """The terms of a model of any kind; None if it has none that can be compared over rows that it keeps."""
     if trained.model.kind == "path":
         return None
-    if data is not None:
-        return decomposition_of(trained, sample_of(trained, open_source(data)))
     try:
         decomposition = decomposition_of(trained)
     except ModelError:  # kernels alone
@@ -62,22 +53,8 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
     """The curves of a model to draw; ``options`` go to :func:`tunefree.explanation.dependence.picture`."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
-        raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")
+        raise ModelError("the model keeps no rows that it learned, over which to draw it; CurveDisplay draws it over X")
     return picture(decomposition, target=label, name=trained.plan.target, **options)
-
-
-def sample_of(trained: Trained, source: Source) -> Any:
-    """Evenly spaced rows of a source, as a block of rows."""
-    blocks: list[Any] = []
-    for batch, _ in predict(trained, source, BadRows()):
-        blocks.append(batch.rows)
-        if sum(map(n_rows, blocks)) > MOST_KEPT:
-            rows = together(blocks)
-            blocks = [rows_at(rows, np.arange(0, n_rows(rows), 2))]
-    if not sum(map(n_rows, blocks)):
-        raise no_rows(source)
-    rows = together(blocks)
-    return rows_at(rows, evenly_spaced(n_rows(rows)))
 
 
 class Explainer:
@@ -124,11 +101,6 @@ class Explainer:
         table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), term_names, strict=True)}
         others = np.setdiff1d(others, kept)
         return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})
-
-    def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
-        """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
-        columns = self.columns(self.of(predicted))
-        return dict(zip(apart(list(columns), taken), columns.values(), strict=True))
 
 
 def write(

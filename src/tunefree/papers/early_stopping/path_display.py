@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.papers.experiments.drawing import EndLabel, label_ends
 from tunefree.papers.learning_curve import GAP, NORM, SIZE, TRAINING, VALIDATION
-from tunefree.plotting.style import SOFT, EndLabel, counts, label_ends, pyplot, simplify
+from tunefree.plotting.style import SOFT, counts, pyplot, simplify
 
 
 class PathDisplay:

@@ -17,7 +17,6 @@ from tunefree.plotting import style as shared
 BLACK, GREY = shared.BLACK, shared.SOFT
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE = shared.BLUE, shared.VERMILLION, shared.GREEN, shared.PURPLE, shared.ORANGE
 SKY, BROWN = "#56B4E9", "#882255"
-EndLabel = shared.EndLabel
 GAP = 0.055  # between labels at the ends of lines, as a fraction of the height of the axes
 SMALL_FONT = 8.5  # points
 BAND_ALPHA = 0.18  # opacity of a band
@@ -35,6 +34,15 @@ class Style(NamedTuple):
         """Keyword arguments of matplotlib."""
         dashes = {"dashes": self.dashes} if self.dashes else {}
         return {"color": self.color, "linewidth": self.width, **dashes}
+
+
+class EndLabel(NamedTuple):
+    """A label at the end of a line."""
+
+    height: float  # of the end of the line, in the units of the axis
+    text: str
+    color: str
+    bold: bool = False
 
 
 def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) -> list[Path]:
@@ -87,6 +95,34 @@ def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Styl
     axes.plot(x, mean, **style.options)
 
 
-def label_ends(axes: Any, ends: Sequence[EndLabel], gap: float = GAP) -> None:
-    """Labels in small letters at the ends of lines."""
-    shared.label_ends(axes, ends, gap, SMALL_FONT)
+def label_ends(axes: Any, labels: Sequence[EndLabel], gap: float = GAP, size: float = SMALL_FONT) -> None:
+    """Labels to the right of the axes at the ends of their lines, moved apart so that they do not overlap."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    low, high = axes.get_ylim()
+    heights = [float(to_axes.transform((0.0, min(max(label.height, low), high)))[1]) for label in labels]
+    across = {"transform": axes.transAxes, "clip_on": False}
+    for label, height, place in zip(labels, heights, spread(heights, gap, 1.0), strict=True):
+        axes.plot([1.0, 1.04], [height, place], color=label.color, linewidth=0.8, **across)
+        weight = "bold" if label.bold else "normal"
+        axes.text(1.05, place, label.text, color=label.color, weight=weight, va="center", fontsize=size, **across)
+
+
+def spread(places: list[float], gap: float, top: float) -> list[float]:
+    """Move places apart, as little as possible in the sense of least squares; their order stays.
+
+    ``gap``: least distance of two places.
+    ``top``: the places returned lie between 0 and this, if there is room.
+
+    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
+    [0.46, 0.56, 0.1]
+    >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
+    [0.9, 0.8]
+    """
+    from scipy.optimize import isotonic_regression  # which takes a while to import
+
+    order = np.argsort(places, kind="stable")
+    gaps = gap * np.arange(len(places))
+    level = isotonic_regression(np.asarray(places)[order] - gaps).x  # without their gaps the places must not decrease
+    moved = np.empty(len(places))
+    moved[order] = np.clip(level, 0.0, max(top - gap * (len(places) - 1), 0.0)) + gaps
+    return moved.tolist()

@@ -9,11 +9,11 @@ from tunefree.core.console import ProgressLine, plain_console
 from tunefree.model_files.plan import POOL
 from tunefree.papers.learner_comparison.one_pass import RATES, Comparison, Contestant
 from tunefree.plotting.charts import Series, draw_lines
-from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT
+from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, plain_numbers
 from tunefree.pool.targets import RunningMetrics
 from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
 from tunefree.report.findings import notes_of
-from tunefree.report.formats import COUNT, FIGURES, PERCENT, memory, weights_named
+from tunefree.report.formats import COUNT, FIGURES, PERCENT, weights_named
 from tunefree.training.callbacks import Callback
 from tunefree.workflows.findings import oddity_findings
 
@@ -60,7 +60,7 @@ def losses(comparison: Comparison) -> list[Block]:
         for one in comparison.ranked
     ]
     note = "Each row is predicted by all learners before any of them learns it."
-    table = Table("Learners by progressive loss", columns, rows, note, "learners", marked=POOL)
+    table = Table("Learners by progressive loss", columns, rows, note, "learners")
     return [table, chart_of_losses(comparison)]
 
 
@@ -117,7 +117,10 @@ def draw_losses(axes: Any, comparison: Comparison) -> None:
     y_range = (max(low, DEEP * high) / 1.1, high) if is_log else (low - 0.06 * (high - low), high)
     lines = [*(line(one, OTHERS)._replace(name="") for one in others), *named]
     unit = " (nats per row)" if comparison.loss == "logistic" else " per row"
-    draw_lines(axes, lines, ("rows", f"progressive {loss_name(comparison)}{unit}"), y_range, is_log=is_log)
+    draw_lines(axes, lines, ("rows", f"progressive {loss_name(comparison)}{unit}"), y_range)
+    if is_log:
+        axes.set_yscale("log")
+        plain_numbers(axes.yaxis, y_range)
     axes.set_title(f"{len(others)} others in grey" if others else "", loc="right", fontsize=8.5, color=SOFT)
 
 
@@ -127,6 +130,19 @@ def line(one: Contestant, style: dict[str, Any]) -> Series:
     means = [point.mean_loss() for point in points]
     name = f"{one.name}  {FIGURES(means[-1])}"
     return Series(name, [point.rows for point in points], means, {"linewidth": 1.5, **style})
+
+
+def memory(size: float) -> str:
+    """A number of bytes in the largest fitting unit, as text.
+
+    >>> memory(512), memory(3 * 2**20)
+    ('512 bytes', '3 MiB')
+    """
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 2**10
+    return f"{size:.3g} GiB"
 
 
 def loss_name(comparison: Comparison) -> str:
