@@ -18,19 +18,7 @@ from tunefree.prediction import load
 
 pytestmark = pytest.mark.filterwarnings("ignore::tunefree.DataWarning")
 
-REFUSED = (
-    "joblib",
-    "jinja2",
-    "matplotlib",
-    "numba",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "rich",
-    "scipy",
-    "sklearn",
-    "typer",
-)
+REFUSED = "joblib jinja2 matplotlib numba pandas polars pyarrow rich scipy sklearn typer".split()
 ALONE = """
 import json, sys
 
@@ -137,15 +125,6 @@ def test_values_are_read_as_by_arrow_or_refused(tmp_path):
     assert 10 <= len(refused) <= 20 and all(place in error for place, error in refused)
 
 
-@pytest.mark.parametrize(
-    "rows", [None, "abc", [[1.0, 2.0]], pd.DataFrame({"x": [1.0]}), {"x": 1.0, "z": 2}, {"x": "1"}]
-)
-def test_rows_of_another_form_are_one_clear_error(rows, tmp_path):
-    TuneFreeClassifier().fit(X[["x", "z"]], SCORE > 0).save(tmp_path / "a.model")
-    with pytest.raises(DataError, match=r"pass a (dict of columns|list, also of one value)"):
-        load(tmp_path / "a.model").predict(rows)
-
-
 def test_arrays(tmp_path):
     array, new = X[["x", "z"]].to_numpy(float), NEW[["x", "z"]].to_numpy(float)
     model = TuneFreeClassifier().fit(array, SCORE > 0)
@@ -188,6 +167,9 @@ def test_columns_that_the_model_does_not_know_are_told(tmp_path):
             assert predictor.predict(strange) == expected
 
 
+OTHER_FORMS = [None, "abc", [[1.0, 2.0]], pd.DataFrame({"x": [1.0]}), {"x": 1.0, "z": 2}, {"x": "1"}]
+
+
 def test_what_does_not_fit_is_one_clear_error(tmp_path):
     MODELS["two"]().save(tmp_path / "a.model")
     predictor, row = load(tmp_path / "a.model"), plain(NEW)[0]
@@ -199,6 +181,7 @@ def test_what_does_not_fit_is_one_clear_error(tmp_path):
         ([row | {"letter": 3}], "row 1, column 'letter': 3 is a number"),
         ([row | {"flag": "perhaps"}], "row 1, column 'flag': 'perhaps' is neither true nor false"),
         (np.zeros((2, 3)), r"an array of shape \(2, 3\)"),
+        *((rows, "pass a (dict of columns|list, also of one value)") for rows in OTHER_FORMS),
     ]:
         with pytest.raises(DataError, match=problem):
             predictor.predict(rows)
