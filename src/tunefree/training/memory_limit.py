@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
