@@ -20,7 +20,7 @@ import pytest
 
 from tests import overlaps
 from tunefree.compiled import exporting, loading, packaging
-from tunefree.compiled.declarations import globals_of
+from tunefree.compiled.declarations import functions_of, place_of_source
 from tunefree.compiled.exporting import bitcode_of, text_of
 from tunefree.compiled.functions import IS_COMPILED, Compiled
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
@@ -256,16 +256,7 @@ def test_code_that_calls_what_is_not_in_the_library_is_refused():
         loading.machine_code(text)
 
 
-def test_digest_does_not_depend_on_how_python_compiles_comprehensions():
-    def total(n: int) -> float:
-        return sum([SHRINK for _ in range(n)])
-
-    assert "SHRINK" in globals_of(total)
-
-
 def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
-    from tunefree.compiled.declarations import functions_of
-
     def digests() -> tuple[str, str]:
         functions_of.cache_clear()
         kernel = Compiled(add, states={"state": Sums})
@@ -286,8 +277,6 @@ def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
 
 
 def test_fingerprint_follows_the_file(tmp_path):
-    from tunefree.compiled.declarations import place_of_source
-
     def place(source: str) -> tuple[str, ...]:
         path = tmp_path / "written.py"
         path.write_text(source)

@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
@@ -98,7 +96,6 @@ class MemoryLimit:
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
         self.limit, self.tell = limit, tell
         self.is_stated, self.most = is_stated, None
-        self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
         """The number of categories and words that a model may know at a time; None if none is to be forgotten."""
@@ -115,20 +112,14 @@ class MemoryLimit:
         parts = OF_FEATURES if model.pool is not None else 1
         feature_bytes = parts * (sum(size for _, size in sizes) - left_out + evidence_bytes + DICTIONARY)
         most = self.limit * 15 // 16 // feature_bytes  # something is kept of the stream, whatever the features
-        if most >= FEWEST:
-            return most
-        enough = f"from {shown(feature_bytes * FEWEST + 2**20)} on"
-        self._remedy = f"raise it: {enough}, some are forgotten when there are more"
-        self.tell(
-            f"{shown(self.limit)} (`memory_limit`) have room for {most:,} categories and words, so none is forgotten; "
-            f"{enough}, there is room for enough of them to forget others"
-        )
-        return None
+        return most if most >= FEWEST else None
 
     def check_beginning(self, make: Callable[[int], Model], n_features: int) -> None:
         """Raise a ModelError if a model, made for a number of features, would begin with so many, and take more."""
-        if self.limit and n_features > SMALL and (needed := self._needed(make(SMALL), n_features)) > self.limit:
-            raise self._error(n_features, needed)
+        if self.limit and n_features > SMALL:
+            needed = n_features / SMALL * _feature_bytes(make(SMALL), FIRST)
+            if needed > self.limit:
+                raise self._error(n_features, needed)
 
     def make_room(self, model: Model, n_features: int) -> None:
         """Let a pool put parts to sleep until there is room for so many features, or raise a ModelError."""
@@ -150,8 +141,7 @@ class MemoryLimit:
         """The error of features that there is no room for."""
         return ModelError(
             f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
-            "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
-            f"{self._remedy}"
+            "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or raise it"
         )
 
     def _needed(self, model: Model, n_features: int) -> float:
