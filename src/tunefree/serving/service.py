@@ -179,11 +179,6 @@ class Service:
         self.odd.comparison = None
         return number
 
-    @property
-    def columns(self) -> set[str]:
-        """The columns that rows have."""
-        return {column.name for column in self.learner.published.encoder.columns}
-
     def state(self) -> Row:
         """The state of the model, the rows learned, and the losses of these rows before they were learned."""
         learner, published, counts = self.learner, self.learner.published, self.counts
@@ -199,21 +194,19 @@ class Service:
             "progressive_loss": metrics.mean_loss(),
             "recent_loss": learner.recent,
             "drift_count": learner.n_rises,
-            "drift_row": published.drifts[-1]["row"] if published.drifts else None,
-            "drift_time": learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
             "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
             "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
-            "learned": counts.learned,
+            "learned": counts.rows_learned,
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
             "waiting": self.store.journal.n_rows["waiting"],
             "most_waiting": self._keeping.remember,
-            "dropped_for_size": counts.dropped_for_size,
-            "dropped_for_age": counts.dropped_for_age,
+            "dropped_for_size": counts.waiting_dropped_for_size,
+            "dropped_for_age": counts.waiting_dropped_for_age,
         }
 
 
