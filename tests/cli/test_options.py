@@ -115,7 +115,7 @@ REFUSED = [
     ("train train.csv test.csv --on-bad-row skip -t age --ignore rihc -o m", "no ignored column 'rihc'; did you"),
     ("train train.csv train.csv -t rich --ignore nonsense -o m", "no ignored column 'nonsense'; the columns are"),
     ("train rows.jsonl -t rich --ignore aeg -o m", "no ignored column 'aeg'; did you mean 'age'?"),
-    ("train train.csv -t rich --save-every 0 -o m", "--save-every must be above 0, not '0'; leave it out"),
+    ("train train.csv -t rich --save-every 0 -o m", "--save-every must be at least 1, not 0"),
     ("predict good.model train.csv --delimiter ;", "; check --delimiter"),
     ("explain good.model train.csv --top -1", "-1 is not in the range"),
     ("report good.model train.csv -o x.pdf", "x.pdf: reports are written as .html"),

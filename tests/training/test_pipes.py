@@ -139,7 +139,7 @@ def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypat
             file.write(rows[row][9:])
 
     pipe(in_turn)
-    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, "0.2s")
+    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, 1)
     assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 

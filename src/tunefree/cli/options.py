@@ -118,12 +118,8 @@ class Run(Parameters):
         scopes=(ONE_MACHINE,),
         metavar="MODEL",
     )
-    save_every: str | None = parameter(
-        None,
-        "Rows, or a time such as 10m, after which the training is saved to OUTPUT.checkpoint.",
-        RESUMING,
-        scopes=(ONE_MACHINE,),
-        metavar="N|TIME",
+    save_every: int | None = parameter(
+        None, "Rows after which the training is saved to OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
     )
     resume: bool = parameter(
         False,
