@@ -115,26 +115,10 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
 
 
-def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tmp_path):
+def test_a_second_server_is_told_who_writes(file, serve, run, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     status, _, err = run("serve", tmp_path / "s", "--port", 0)
     assert status == 2 and f"process {server.process.pid} writes it" in err
-    lines = [json.dumps(row) for row in rows(N, N + 50)]
-    (tmp_path / "more.jsonl").write_text("\n".join(lines))
-    train = ("train", tmp_path / "more.jsonl", "-o", tmp_path / "s")
-    for words, message in (
-        (("--from", tmp_path / "s"), f"process {server.process.pid} writes it"),
-        ((), "let its model go on by --from"),
-        (("--from", file), "let its model go on by --from"),
-    ):
-        status, _, err = run(*train, *words)
-        assert status == 2 and message in err
-    assert server.ask("POST", "/learn", rows(N, N + 10))[0] == 200
-    assert server.end(signal.SIGKILL) == -signal.SIGKILL  # so that rows are in the journal alone
-    status, out, err = run(*train, "--from", tmp_path / "s")
-    assert status == 0 and "versions/000003.model" in out, err
-    server = serve(tmp_path / "s")
-    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10, N + 60]
 
 
 def test_two_trainings_of_one_file(file, run, tmp_path):

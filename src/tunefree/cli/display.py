@@ -61,7 +61,7 @@ class TrainingDisplay(Callback):
         done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
         seconds = max(time.monotonic() - self.began, 1e-3)
         line = f"{done}{progress.rows:,} rows, {self.rows / seconds:,.0f} rows/s, "
-        line += f"progressive loss {progress.progressive[-1].mean_loss():.4g}{_rises(trained)}"
+        line += f"progressive loss {progress.progressive[-1].mean_loss():.4g}"
         share = self.share(progress.position) if self.console.is_terminal else None
         self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
 
@@ -73,11 +73,3 @@ class TrainingDisplay(Callback):
 
     def close(self) -> None:
         self.progress.close()
-
-
-def _rises(trained: Trained) -> str:
-    """A clause on the number of rises of the loss and the row of the last one; empty without rises."""
-    if trained.rises is None or not trained.rises.count:
-        return ""
-    times = "once" if trained.rises.count == 1 else f"{trained.rises.count:,} times"
-    return f", which rose {times}, last from row {trained.rises.rises[-1].row:,} on"

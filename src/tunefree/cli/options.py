@@ -199,27 +199,13 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**values: Any) -> None:
         for name, (group, names) in groups.items():
-            values[name] = group(**{key: _parsed(group, key, values.pop(key)) for key in names if key in values})
+            given = {key: values.pop(key) for key in names if key in values}
+            values[name] = group(**{key: value for key, value in given.items() if value is not None})
         command(**values)
 
     run.__doc__ = command.__doc__
     run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
     return run
-
-
-def _parsed(group: Any, name: str, value: Any) -> Any:
-    """The value of an option; numbers stand between commas.
-
-    >>> from tunefree.workflows.output_columns import OutputColumns
-    >>> _parsed(OutputColumns, "interval", ".5,.9"), _parsed(OutputColumns, "interval", None)
-    ((0.5, 0.9), ())
-    """
-    if get_type_hints(group).get(name) != NUMBERS:
-        return value
-    try:
-        return () if value is None else tuple(float(part) for part in value.split(","))
-    except ValueError:
-        raise ModelError(f"`{name}` takes numbers with commas between them, such as .5,.9, not {value!r}") from None
 
 
 def _place(argument: inspect.Parameter) -> int:
@@ -244,30 +230,28 @@ def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
     return options
 
 
-NUMBERS = tuple[float, ...]
-_METAVARS = {"str": "TEXT", "<class 'str'>": "TEXT", "<class 'int'>": "N", "int": "N"}  # by the types of fields
-_METAVARS |= {str(NUMBERS): "PARTS"}
-
-
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
     """An option as typer reads it."""
-    has_several = kind == tuple[str, ...]
-    words = [option(name), *([record.short] if record.short else [])]
-    meaning = record.meaning + (" May be given again." if has_several else "")
+    has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
-        *words,
-        help=as_options(meaning),
-        metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).removesuffix(" | None")),
+        *[word for word in (option(name), record.short) if word],
+        help=as_options(record.meaning + (" May be given again." if has_several else "")),
+        metavar=record.metavar or "|".join(record.choices) or ("PARTS" if has_numbers else None),
+        parser=_numbers if has_numbers else None,
         show_default=bool(usual) and usual is not MISSING,
         rich_help_panel=record.panel,
         autocompletion=(lambda: list(record.choices)) if record.choices else None,
     )
-    kind = list[str] | None if has_several else str | None if kind == NUMBERS else kind
-    return Annotated[kind, info]
+    return Annotated[list[str] | None if has_several else str | None if has_numbers else kind, info]
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between them."""
+    return tuple(map(float, text.split(",")))
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs or another output.
+    """Raise an error if an output cannot be written, or is one of the inputs.
 
     To be called before anything is read. Outputs that are None are left out. For standard output, which some commands
     write to, see :func:`unless_standard`.
@@ -276,7 +260,6 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
     from tunefree.stream.files import check_not_read, expand
 
     read = expand([str(name) for name in inputs])
-    seen: set[Path] = set()
     for output in outputs:
         if output is None:
             continue
@@ -284,9 +267,6 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
             raise ModelError("-: this is not written to standard output; name a file")
         check_not_read(output, read)
         check_writable(output)
-        if output.resolve() in seen:
-            raise ModelError(f"{output}: is named for two outputs; name two files")
-        seen.add(output.resolve())
 
 
 def unless_standard(output: Path | str | None) -> Path | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from tunefree.cli.options import NEW_ROWS, Files, ModelFile, RowsAsJson, TableFile, write_table
 from tunefree.model_files.plan import Plan
 from tunefree.workflows.output_columns import OutputColumns
@@ -18,12 +16,6 @@ def predict(
     files: Files,
     layout: OutputColumns,
     output: TableFile = Path("-"),
-    contributions: Annotated[
-        bool,
-        typer.Option(
-            "--contributions", help="What each column contributes to the margin, as `tunefree explain` writes it."
-        ),
-    ] = False,
     json: RowsAsJson = False,
 ) -> None:
     """Predict rows: labels and probabilities, or numbers. Rows of standard input (-) are predicted as they come.
@@ -38,12 +30,6 @@ def predict(
     from tunefree.workflows import prediction
 
     def write(trained: Any, source: Any, bad: Any) -> tuple[int, Any]:
-        beside = decomposition = None
-        if contributions:
-            from tunefree.workflows import explanation
+        return prediction.write(trained, source, str(output), bad, layout), None
 
-            decomposition = explanation.decomposition_of(trained)
-            beside = explanation.Explainer(trained, decomposition).beside
-        return prediction.write(trained, source, str(output), bad, layout, beside), decomposition
-
-    write_table("predictions", model, plan, files, output, json, write, "linear" if contributions else None, live=True)
+    write_table("predictions", model, plan, files, output, json, write, live=True)

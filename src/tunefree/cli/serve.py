@@ -38,9 +38,9 @@ def serve(
     curl --json '{"id": 7, "rich": "no"}' localhost:8000/labels
 
     POST /predict, /explain and /learn take a row or an array of rows; rows to learn have the target, too. POST /labels
-    takes ids with labels, of rows that were predicted before. GET /model tells what was learned, and GET /openapi.json
-    what else there is. What was acknowledged is kept, whenever the process ends: give the same command again to go on.
-    SIGTERM, SIGHUP and Ctrl-C end it after the requests that have come.
+    takes ids with labels, of rows that were predicted before. GET /model tells what was learned. What was acknowledged
+    is kept, whenever the process ends: give the same command again to go on. SIGTERM, SIGHUP and Ctrl-C end it after
+    the requests that have come.
     """
     from tunefree.core import machine
     from tunefree.core.errors import ModelError

@@ -18,7 +18,6 @@ from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import Plan
-from tunefree.serving.settings import CURRENT, INCOMING, is_store
 from tunefree.stream import formats
 
 if TYPE_CHECKING:
@@ -50,9 +49,7 @@ def train(
     run.check(plan)
     check_name(output)
     machine.share_freed_memory()
-    if is_store(output):
-        trained, output = _learn_in_store(files, plan, run, output)
-    elif output.parent.is_dir() and (output.is_file() or not output.exists()):
+    if output.parent.is_dir() and (output.is_file() or not output.exists()):
         with only_writer(output.parent / f".{output.name}.lock", output):
             trained = _train(output, plan, files, run)
     else:  # a pipe or a device, or what cannot be written
@@ -62,27 +59,6 @@ def train(
         from tunefree.report.learned import summary
 
         show(summary(trained, output, for_programs=json), json)
-
-
-def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, Path]:
-    """Train the model of a store on further rows. Returns also the file of the version."""
-    from tunefree.serving.service import Service
-
-    earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
-    if folder.resolve() not in (earlier, earlier.parent.parent):
-        raise ModelError(f"{folder}: is a store; let its model go on by {remedy}, or name a file")
-    with Service(None, folder) as service:
-        service.save()  # with the rows of the journal
-        version = service.store.versions[-1].number
-        incoming = folder / INCOMING / f"after-{version}.model"  # a checkpoint of it is of use as long as this is so
-        if earlier == folder.resolve():
-            earlier = folder / CURRENT
-        elif earlier != checkpoint_of(incoming).resolve():
-            raise ModelError(f"{run.earlier}: is not of version {version}, the current one; go on by {remedy}")
-        trained = _train(incoming, plan, files, replace(run, earlier=earlier))
-        number = service.take(incoming.name)
-        incoming.unlink()
-        return trained, service.store.file(number)
 
 
 def _train(output: Path, plan: Plan, files: Files, run: Run) -> Trained:

@@ -125,11 +125,6 @@ class Explainer:
         others = np.setdiff1d(others, kept)
         return table | ({OTHER: contributions[:, others].sum(axis=1)} if len(others) else {})
 
-    def beside(self, predicted: Predicted, taken: set[str]) -> dict[str, Any]:
-        """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
-        columns = self.columns(self.of(predicted))
-        return dict(zip(apart(list(columns), taken), columns.values(), strict=True))
-
 
 def write(
     trained: Trained,

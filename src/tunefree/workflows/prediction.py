@@ -194,13 +194,11 @@ def write(
     output: str,
     bad: BadRows,
     layout: OutputColumns = PLAIN,
-    beside: Callable[[Predicted, set[str]], dict[str, Any]] | None = None,
 ) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
     ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
     ``bad``: what happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
-    ``beside``: from predictions, and the names that are taken, to further columns.
     Raises a ModelError if the file cannot be written, or its name ends otherwise. An earlier file of this name is
     untouched.
     """
@@ -208,11 +206,7 @@ def write(
     written = 0
     with writer(output) as put:
         for predicted in predict(trained, source, bad, kept=layout.ids):
-            table = columns(trained.model, predicted, bad.skip, layout)
-            if beside is not None:
-                table_columns = dict(zip(table.schema.names, table.columns, strict=True))
-                table = pa.record_batch(table_columns | beside(predicted, set(table_columns)))
-            put(table)
+            put(columns(trained.model, predicted, bad.skip, layout))
             written += len(predicted.predictions)
     return written
 
