@@ -12,7 +12,6 @@ from pyarrow import csv, parquet
 from sklearn import metrics as sk
 
 from tests.workflows.test_training import people
-from tunefree import load
 
 LEARNER = ("--learner", "scinol2")
 
@@ -36,30 +35,6 @@ def predicted(run, *arguments):
     status, out, err = run("predict", *arguments)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
-
-
-def test_metrics_of_classes(run, done, data, model):
-    out, _ = done("evaluate", model, data, "--json", "--by", "job")
-    found, table = json.loads(out), predicted(run, model, data)
-    rich, p = np.array(people(600)["rich"]) == "yes", table["probability[yes]"].to_numpy()
-    picked = np.array(table["prediction"].to_pylist()) == "yes"
-    expected = {"log_loss": sk.log_loss(rich, p), "auc": sk.roc_auc_score(rich, p), "f1": sk.f1_score(rich, picked)}
-    expected |= {"brier": sk.brier_score_loss(rich, p), "error": 1 - sk.accuracy_score(rich, picked)}
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    assert all(found["intervals"][name][0] < found[name] < found["intervals"][name][1] for name in expected)
-    confusion = found["confusion"]
-    assert [row["class"] for row in confusion] == ["no", "yes"]
-    counts = [[row["predicted_no"], row["predicted_yes"]] for row in confusion]
-    assert counts == sk.confusion_matrix(rich, picked).tolist()
-    jobs = np.array(people(600)["job"])
-    assert {own["value"] for own in found["slices"]} == set(jobs)
-    for own in found["slices"]:
-        rows = jobs == own["value"]
-        assert own["rows"] == rows.sum()
-        assert own["auc"] == pytest.approx(sk.roc_auc_score(rich[rows], p[rows]))
-    out, _ = done("evaluate", model, data, "--by", "age")
-    assert "area under ROC curve" in out and "Wilson" in out and "±" in out
-    assert "class \\ predicted" in out and "18 to" in out
 
 
 def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path):
@@ -109,20 +84,6 @@ def test_the_most_probable_classes(run, done, data, tmp_path):
     found = json.loads(run("evaluate", model, data, "--json")[1])
     jobs = np.array(people(600)["job"])
     assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
-
-
-def test_intervals_and_quantiles_are_columns(done, data, tmp_path):
-    model, out = tmp_path / "ages.model", tmp_path / "out.parquet"
-    done("train", data, "-t", "age", "--task", "regression", "--ignore", "id", "-o", model, "-q")
-    options = "--interval", "0.5,.9", "--quantiles", ".1,.95", "--id", "id"
-    done("predict", model, data, "-o", out, *options)
-    table = parquet.read_table(out)
-    bounds = ["low[0.5]", "high[0.5]", "low[0.9]", "high[0.9]", "quantile[0.1]", "quantile[0.95]"]
-    assert table.column_names == ["id", "prediction", *bounds]
-    expected = load(model).predict_interval(csv.read_csv(data).drop_columns(["age", "id"]), [0.5, 0.9])
-    np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
-    np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
-    np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
 
 
 def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_path):

@@ -217,7 +217,6 @@ def test_who_may_ask(file, serve, tmp_path):
     assert check_store(tmp_path / "s", tmp_path / "u") == [row] * 4 + [{**own, "rich": "no"}]
 
 
-@pytest.mark.slow
 def test_versions_over_http(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     server.ask("POST", "/learn", rows(N, N + 10))
@@ -228,13 +227,7 @@ def test_versions_over_http(file, serve, tmp_path):
     assert server.ask("POST", "/versions", {"roll_back_to": 9})[0] == 422
     for body in ({"roll_back_to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
         assert server.ask("POST", "/versions", body)[0] == 400
-    for name in ("../s", "a\0b", ""):
-        assert server.ask("POST", "/versions", {"take": name})[0] == 422
-    versions = tmp_path / "s" / "versions"
-    versions.rename(tmp_path / "elsewhere")
-    server.ask("POST", "/learn", rows(N, N + 10))
-    assert server.ask("POST", "/versions", {"save": True})[0] == 503
-    (tmp_path / "elsewhere").rename(versions)
+    assert server.ask("POST", "/versions", {"take": "../s"})[0] == 422
     server.end()
     assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")][:2] == ["saved", "replaced"]
 

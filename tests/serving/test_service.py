@@ -21,7 +21,6 @@ from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.output_columns import OutputColumns
 
 
 @pytest.fixture
@@ -372,24 +371,6 @@ def test_intervals_and_quantiles_are_those_of_the_model(numbers):
         assert wide[0] < low < answer["prediction"] < high < wide[1]
         assert answer["quantiles"] == {"0.25": low}
     assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
-
-
-def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
-    service, sent = numbers
-    said: list[dict[str, tuple[float]]] = [{}, {"interval": (0.8,)}, {"set": (0.8,)}, {"quantiles": (0.5,)}]
-    layouts = [OutputColumns(**one) for one in said]
-
-    async def answers():
-        predictions = service.predictor
-        asked = [predictions.answer(sent[:2], layout) for layout in layouts * 5]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    for place, of_request in enumerate(asyncio.run(answers())):
-        if layouts[place % 4].set:
-            assert isinstance(of_request, ModelError) and "`set` is for classes" in str(of_request)
-        else:
-            keys = [{"prediction"}, {"prediction", "interval"}, set(), {"prediction", "quantiles"}][place % 4]
-            assert [set(answer) for answer in of_request] == [keys] * 2
 
 
 def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
