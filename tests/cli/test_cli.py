@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv
 
 import tunefree
 from tests.extending import as_before, run_page
@@ -108,17 +107,6 @@ def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
-
-
-def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, done, data, model, tmp_path):
-    small, found = tmp_path / "small", []
-    done("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")
-    for path in (model, small):
-        done("predict", path, data, "-o", tmp_path / "p.csv")
-        found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
-    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
-    status, _, err = run("train", data, "--from", small, "-o", tmp_path / "more")
-    assert status == 2 and "this model only predicts" in err and not (tmp_path / "more").exists()
 
 
 def test_the_page_on_adding_a_command():
