@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tunefree.model_files.plan import NOTATIONS, Plan
 from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
 
 
 def serve(
     model: Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote, or a store.", show_default=False)],
-    plan: Annotated[Plan, NOTATIONS],
     admission: Admission,
     keeping: Keeping,
     limits: Limits,
@@ -58,7 +56,7 @@ def serve(
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}
         refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
-    service = Service(trained, folder, admission, keeping, plan.column_types)
+    service = Service(trained, folder, admission, keeping)
     if folder is None:
         typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
     serve_http(service, limits)

@@ -29,11 +29,10 @@ from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
-from tunefree.serving.rows import REQUEST, Reader, going_on
+from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Converted, Refused
-from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
@@ -130,11 +129,9 @@ class Learner:
         Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
     """
 
-    def __init__(
-        self, store: Store, model: Trained, reader: Reader, keeping: Keeping, types: ColumnTypes, counts: Counts
-    ) -> None:
+    def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
-        self._types, self._counts = types, counts
+        self._counts = counts
         self.broken: str | None = None
         self.failure: str | None = None
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
@@ -205,7 +202,7 @@ class Learner:
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
-        self.trained = going_on(model, self._types)
+        self.trained = continued(model)
         self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
         self.recent: float | None = None
 

@@ -7,23 +7,21 @@ mistake than news. Classes can be opened; further columns are learned by a train
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import DataError, listed, nearest
-from tunefree.model_files.trained import Trained, continued
+from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.serving.journal import Row
 from tunefree.serving.settings import REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects, shown
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
-from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
+from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
@@ -189,9 +187,3 @@ def _check_present(columns: list[str], needed: list[str], flat: Row, place: int)
     if absent:
         problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
         raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
-
-
-def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
-    """A model as it learns rows of requests, whose strings write numbers and dates in some way."""
-    trained = continued(model)
-    return replace(trained, encoder=as_written(trained.encoder, None, column_types))

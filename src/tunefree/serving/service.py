@@ -27,7 +27,6 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.layout import Layout
-from tunefree.stream.notation import ColumnTypes
 from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted
@@ -53,8 +52,6 @@ class Service:
         Which rows are taken.
     keeping : Keeping
         What is kept, how long, and when it is saved.
-    column_types : ColumnTypes, optional
-        How strings of rows write numbers and dates; by default as the file of training did.
 
     Raises
     ------
@@ -79,7 +76,6 @@ class Service:
         folder: str | Path | None = None,
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
-        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> None:
         self.admission, self.counts, self._keeping = admission, Counts(), keeping
         if model is not None:
@@ -96,7 +92,7 @@ class Service:
                 raise ModelError(f"{problem}; name another")
             self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
-            self.learner = Learner(self.store, current, learns, keeping, column_types, self.counts)
+            self.learner = Learner(self.store, current, learns, keeping, self.counts)
             self.explainer = Explainer(self.learner, explains)
             self.predictor = Predictor(
                 lambda: self.learner.published, predicts, self.store.journal, keeping, self.counts, self.odd
