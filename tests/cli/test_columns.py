@@ -132,18 +132,6 @@ def test_ordinary_columns_are_no_news(seed):
         assert tunefree.columns(table, target=target).findings == []
 
 
-def test_other_ways_to_learn_tell_the_same(run, portfolio, tmp_path):
-    """A comparison, shards, standard input, also in a random order, and a training that goes on."""
-    told = "note: column 'paid': alone predicts"
-    assert told in run("learners", portfolio, "-t", "claim", *QUICK, "-q")[1]
-    for how in ((), ("--shuffle",)):
-        text = portfolio.read_bytes()
-        status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)
-        assert status == 0 and told in out, err
-    status, out, err = run("train", portfolio, "--from", tmp_path / "m", "-o", tmp_path / "m")
-    assert status == 0 and out.count(told) == 1, err
-
-
 ROWS = 400
 
 

@@ -130,13 +130,3 @@ def test_expected_costs_are_drawn_for_all_thresholds():
     assert model[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 1.0]
     assert model[:, 1].tolist() == [0.5, 0.5, 0.25, 1.5, 1.25, 2.5]
     assert (model[0, 1], model[-1, 1]) == (of_all[0, 1], of_none[-1, 1])
-
-
-def test_a_label_that_is_no_truth_value_is_a_bad_row(at, folder):
-    rows = [f"{k % 7},{'True' if k % 7 > 3 else 'False'}\n" for k in range(100)]
-    (folder / "flags.csv").write_text("x,flag\n" + "".join(rows))
-    tunefree.train(str(folder / "flags.csv"), target="flag", learner="scinol2").save(folder / "flag.model")
-    (folder / "maybe.csv").write_text("x,flag\n" + "".join(rows) + "3,maybe\n")
-    status, _, err = at("evaluate", "flag.model", "maybe.csv")
-    assert (status, "row 101, column 'flag': 'maybe' is neither true nor false" in err) == (2, True)
-    assert at("evaluate", "flag.model", "maybe.csv", "--on-bad-row", "skip")[0] == 0

@@ -70,36 +70,6 @@ def odd():
     return table
 
 
-@pytest.fixture
-def files(run, tmp_path):
-    for name, table in (("train", cars()), ("clean", cars(1)), ("odd", odd())):
-        arrow = pa.table({column: pa.array(values, from_pandas=True) for column, values in table.items()})
-        csv.write_csv(arrow, tmp_path / f"{name}.csv")
-    status, _, err = run(
-        "train", tmp_path / "train.csv", "-t", "claim", "-o", tmp_path / "m", "--learner", "scinol2", "-q"
-    )
-    assert status == 0 and "note" not in err
-    return tmp_path
-
-
-NOTES = [
-    "note: column 'age': missing in 5 % of the rows, in training in 0 % (a test of level 0.001 for all columns"
-    " together) (30 rows, the first: {}, row 1)",
-    "note: column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (12 rows, the first: {}, row 1)",
-]
-
-
-def test_predict_tells_what_is_odd_in_a_line_each(run, files):
-    status, _, err = run("predict", files / "m", files / "odd.csv", "-o", files / "p.csv")
-    lines = err.splitlines()
-    assert status == 0 and lines[:2] == [note.format(files / "odd.csv") for note in NOTES]
-    assert lines[2].startswith("note: column 'power': outside what training saw")
-    assert "such as 100000 (1 row, the first:" in lines[2]
-    assert lines[3:] == [f"600 predictions in {files / 'p.csv'}"]
-    status, out, err = run("predict", files / "m", files / "clean.csv", "-o", files / "p.csv")
-    assert err == f"600 predictions in {files / 'p.csv'}\n"
-
-
 def test_python_warns_once_a_call():
     X, y = (
         ({name: values for name, values in table.items() if name != "claim"} for table in (cars(), odd())),

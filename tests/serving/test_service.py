@@ -335,19 +335,15 @@ def test_models_that_were_published_are_not_kept_by_errors(service):
 def test_a_rise_is_in_the_state(service):
     """The target follows a column, and the other way round from a row on."""
     n_learned = 1500
-    a = np.random.default_rng(0).normal(size=n_learned + 700).round(4)
+    a = np.random.default_rng(0).normal(size=n_learned + 100).round(4)
     y = np.where((a > 0.0) ^ (np.arange(len(a)) >= n_learned), "yes", "no")
     rows = [{"a": float(x), "y": str(label)} for x, label in zip(a, y, strict=True)]
     service = service(train(open_source({"a": a[:n_learned], "y": y[:n_learned]}), Plan("y", learner="scinol2")))
     assert service.state()["drifts"] == []
-    service.learn(rows[n_learned : n_learned + 100])
+    service.learn(rows[n_learned:])
     service.settle()
     (rise,) = service.state()["drifts"]
     assert abs(rise["row"] - n_learned - 1) < 20 and service.state()["drift_count"] == 1
-    service.learn(rows[n_learned + 100 :])
-    service.settle()
-    (rise,) = service.state()["drifts"]
-    assert rise["rows_compared"][1] == 512 and rise["changed"][0]["column"] == "a"
     json.dumps(service.state())
 
 
