@@ -304,13 +304,13 @@ def write_table(
     files: Files,
     output: Path,
     as_json: bool,
-    write: Callable[[Any, Source, BadRows], tuple[int, Any]],
+    write: Callable[[Any, Source, BadRows], tuple[int, str]],
     needs: str | None = None,
     live: bool = False,
 ) -> None:
     """Write a table about rows and a model, and print its number of rows and their oddities.
 
-    ``write``: returns the number of rows, and the decomposition that contributions are of, or None.
+    ``write``: returns the number of rows, and what else is to be said.
     ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.
     """
     from tunefree.model_files.trained import load
@@ -318,7 +318,7 @@ def write_table(
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, needs)
-    rows, decomposition = write(trained, files.source(plan, live, trained.kind == "table"), bad)
+    rows, note = write(trained, files.source(plan, live, trained.kind == "table"), bad)
     if as_json:
         from tunefree.report.findings import rows_of
         from tunefree.report.rendering import record
@@ -326,9 +326,7 @@ def write_table(
         typer.echo(json.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
         return
     tell_of_rows(bad)
-    if decomposition is not None:
-        from tunefree.explanation.importance import describe_reference
-
-        typer.echo(describe_reference(decomposition), err=True)
+    if note:
+        typer.echo(note, err=True)
     if unless_standard(output):
         typer.echo(f"{rows} {what} in {output}", err=True)

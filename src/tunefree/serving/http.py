@@ -190,16 +190,15 @@ class Application:
     async def change(self, request: Request) -> Answer:
         """Change the served model, or save it now."""
         service, (wanted, is_one) = self.service, await self._rows_of(request)
-        changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
-            "roll_back_to": (int, "NUMBER", service.roll_back),
-            "take": (str, "FILE", service.take),
-            "save": (bool, "true", lambda _: service.save()),
+        changes: dict[str, tuple[type, Callable[..., Any]]] = {
+            "roll_back_to": (int, service.roll_back),
+            "take": (str, service.take),
+            "save": (bool, lambda _: service.save()),
         }
         name, value = next(iter(wanted[0].items()), ("", None))
-        kind, _, change = changes.get(name, (None, "", print))
+        kind, change = changes.get(name, (None, print))
         if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
-            known = ", ".join(f'{{"{name}": {value}}}' for name, (_, value, _) in changes.items())
-            raise _RequestError(400, f"send an object, which is one of {known}")
+            raise _RequestError(400, 'send one of {"roll_back_to": NUMBER}, {"take": FILE}, {"save": true}')
         await run_in_threadpool(change, value)
         return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
 

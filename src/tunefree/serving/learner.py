@@ -113,27 +113,18 @@ class Request:
 
 
 class Learner:
-    """The thread that learns, publishes and saves the store's current version.
+    """The thread that learns, publishes and saves the store's current version."""
 
-    Attributes
-    ----------
-    published : Published
-        What predicts.
-    broken : str or None
-        Why nothing can be learned any more.
-    failure : str or None
-        Why the last version could not be saved.
-    sequence : int
-        Of the last event that was learned.
-    recent : float or None
-        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
-    """
+    published: Published  # what predicts
+    sequence: int  # of the last event that was learned
+    recent: float | None  # mean loss of the latest rows before they were learned, whose weights halve in HALF rows
 
     def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
         self._counts = counts
-        self.broken: str | None = None
-        self.failure: str | None = None
+        self.broken: str | None = None  # why nothing can be learned any more
+        self.failure: str | None = None  # why the last version could not be saved
+        self.n_published = 0
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
         self._todo: deque[Request | Due | None] = deque()  # what was taken of the queue
         self._together: list[Request] = []  # what of it is learned next
@@ -203,8 +194,7 @@ class Learner:
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
         self.trained = continued(model)
-        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
-        self.recent: float | None = None
+        self.sequence, self.unsaved, self._retry, self.recent = sequence, 0, 0.0, None
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -408,16 +398,20 @@ class Learner:
         for request in requests:
             request.answer.set_exception(StoreError(self.broken))
 
+    def copied(self) -> Published:
+        """The learned model as it is now; to be called :meth:`between` learning."""
+        trained = self.trained
+        model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
+        return Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
+
     def _publish(self) -> None:
         """Publish the learned model for predictions, and pause much longer than that takes."""
-        start, trained = time.thread_time(), self.trained
-        model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
-        latest = Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
+        start, latest = time.thread_time(), self.copied()
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             latest.model.predict(batch.rows)
-        self.published = latest
+        self.published, self.n_published = latest, self.n_published + 1
         self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
 
     def settle(self) -> None:
