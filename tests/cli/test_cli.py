@@ -9,14 +9,12 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
 
 import tunefree
 from tests.extending import as_before, run_page
 from tests.workflows.test_training import people, written
 from tunefree import learners
 from tunefree.cli import app as cli
-from tunefree.model_files.trained import Trained
 
 FILES = {}  # models that several tests read, as they were written
 
@@ -33,39 +31,6 @@ def model(done, data, tmp_path):
     return path
 
 
-def test_train_predict_evaluate_inspect(run, done, data, model, tmp_path):
-    status, out, _ = run("evaluate", model, data, "--json")
-    figures = json.loads(out)
-    assert status == 0
-    assert figures["rows"] == 2000
-    assert figures["error"] < 0.3
-    for name, read in (("out.csv", csv.read_csv), ("out.parquet", parquet.read_table)):
-        status, out, err = run("predict", model, data, "-o", tmp_path / name)
-        assert (status, out) == (0, "")
-        assert "2000 predictions" in err
-        table = read(tmp_path / name)
-        assert table.column_names == ["prediction", "probability[no]", "probability[yes]"]
-        probabilities = np.column_stack([table[1], table[2]])
-        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-        wrong = np.mean(np.array(table["prediction"].to_pylist()) != np.array(people()["rich"]))
-        assert wrong == pytest.approx(figures["error"])
-    out, _ = done("inspect", model, "--json", "--top", "1")
-    assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
-    known = Trained.load(model).model.pool.members
-    weights = {row["member"]: row["weight"] for row in json.loads(out)["members"]}
-    assert set(weights) <= {known.names[place] for place in known.places_awake}
-    assert sum(weights.values()) == pytest.approx(1.0)
-    brief, (status, out, _) = run("inspect", model)[1], run("inspect", model, "--top", "0")
-    assert brief.count("\n") <= 40 and f"{len(weights)} members with their weights" in brief and "--top 0" in brief
-    assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
-    assert all(member in out for member in weights)
-    single = tmp_path / "single.model"
-    done("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")
-    status, out, _ = run("inspect", single, "--json", "--top", "2")
-    assert status == 0 and len(json.loads(out)["features"]) == 2
-    assert "job=pilot" in run("inspect", single)[1]
-
-
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("nein", "ja"), (0.0, 1.0)], ids=str)
 def test_labels_of_every_kind_in_every_format(done, tmp_path, labels, suffix):
@@ -80,17 +45,9 @@ def test_labels_of_every_kind_in_every_format(done, tmp_path, labels, suffix):
 
 BAD = {
     "no such file": ("none.csv", None, "no such file"),
-    "unknown column": ("a.csv", b"x,z\n1,a\n2,b\n", "'y'"),
-    "empty file": ("a.csv", b"", "no rows|empty"),
-    "header only": ("a.csv", b"x,y\n", "no rows"),
-    "garbage": ("a.csv", bytes(range(256)) * 10, "a.csv"),
     "garbage parquet": ("a.parquet", b"PAR1 this is not parquet", "a.parquet"),
     "fields": ("a.csv", b"x,y\n1,a\n2,b,3\n", "row 2"),
-    "target null": ("a.csv", b"x,y\n1,a\n2,\n", "row 2, column 'y'"),
-    "one class": ("a.csv", b"x,y\n1,a\n2,a\n", "one class only"),
-    "infinite": ("a.csv", b"x,y\n1,a\ninf,b\n", "row 2, column 'x'"),
     "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
-    "vw weight": ("a.vw", b"1 | a\n-1 -2 | b\n", "row 2"),
     "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
 }
 
@@ -150,17 +107,6 @@ def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True)
     for number in range(len(commands)):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
-
-
-def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, done, data, model, tmp_path):
-    small, found = tmp_path / "small", []
-    done("train", data, "-t", "rich", "-q", "-o", small, "--only-for-prediction")
-    for path in (model, small):
-        done("predict", path, data, "-o", tmp_path / "p.csv")
-        found.append(csv.read_csv(tmp_path / "p.csv")["probability[yes]"].to_numpy())
-    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
-    status, _, err = run("train", data, "--from", small, "-o", tmp_path / "more")
-    assert status == 2 and "this model only predicts" in err and not (tmp_path / "more").exists()
 
 
 def test_the_page_on_adding_a_command():

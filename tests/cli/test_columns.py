@@ -96,15 +96,6 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
 
 
-def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
-    lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
-    lines[100], lines[200] = "1,2,3", "7,"
-    (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
-    out, _ = done("columns", tmp_path / "bad.csv", "-t", "rich")
-    assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
-    assert "1 of the rows read have no target; pass --unlabelled skip" in out
-
-
 @pytest.mark.parametrize(
     "table",
     [
@@ -138,18 +129,6 @@ def test_ordinary_columns_are_no_news(seed):
     }
     for target in ("price", "job"):
         assert tunefree.columns(table, target=target).findings == []
-
-
-def test_other_ways_to_learn_tell_the_same(run, portfolio, tmp_path):
-    """A comparison, shards, standard input, also in a random order, and a training that goes on."""
-    told = "note: column 'paid': alone predicts"
-    assert told in run("learners", portfolio, "-t", "claim", *QUICK, "-q")[1]
-    for how in ((), ("--shuffle",)):
-        text = portfolio.read_bytes()
-        status, out, err = run("train", "-", "-t", "claim", *QUICK, *how, "-o", tmp_path / "m", stdin=text)
-        assert status == 0 and told in out, err
-    status, out, err = run("train", portfolio, "--from", tmp_path / "m", "-o", tmp_path / "m")
-    assert status == 0 and out.count(told) == 1, err
 
 
 ROWS = 400
@@ -304,20 +283,6 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, 
     frame.drop(columns=["job"]).to_csv(plain, index=False)
     status, _, err = run("predict", model, plain)
     assert status == 2 and "column 'job' missing" in err
-
-
-def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(done, train, tmp_path):
-    frame = people(rows=300)
-    data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
-    train(data, model)
-    later = lines(people(1).assign(pay=np.arange(ROWS)), tmp_path / "b.jsonl", ["job"])
-    out, _ = done("train", later, "--from", model, "-o", tmp_path / "n.model")
-    assert f"column 'job': absent, and counts as missing ({ROWS} rows" in " ".join(out.split())
-    assert "pay (from row 301 on)" in out
-    assert list(kinds_of(tmp_path / "n.model")) == ["age", "job", "pay"]
-    both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
-    both.save(model)
-    assert list(kinds_of(model)) == ["age", "job", "pay"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])

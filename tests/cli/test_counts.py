@@ -81,28 +81,14 @@ def test_intervals_are_for_whole_groups(run, done, files):
 
 def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     rng, data, model = np.random.default_rng(0), tmp_path / "claims.csv", tmp_path / "m"
-    a, b = rng.normal(size=(2, 3000)).round(3)
+    a = rng.normal(size=3000).round(3)
     is_claim = rng.random(3000) < 1.0 / (1.0 + np.exp(3.5 - 0.8 * a))
-    csv.write_csv(pa.table({"a": a, "b": b, "y": np.where(is_claim, "claim", "none")}), data)
-    done("train", data, "-t", "y", "-o", model, *QUICK)
-    out = run("evaluate", model, data)[1]
-    share = is_claim.mean()
-    line = " ".join(out.split())
+    csv.write_csv(pa.table({"a": a, "y": np.where(is_claim, "claim", "none")}), data)
+    done("train", data, "-t", "y", "-o", model, "--learner", "scinol2")
+    share, line = is_claim.mean(), " ".join(run("evaluate", model, data)[1].split())
     assert f"Class 'claim' is never predicted: the error is its share of the rows, {100 * share:.2f} %" in line
-    assert "--threshold P`, the least probability of 'none'" in line and "--class-weight" in line
-    assert "Class 'claim', " in out and "by tenth of its probability" in out
-    whole = json.loads(run("evaluate", model, data, "--json")[1])
-    figures = whole["reliability"]
+    figures, tenths = map(json.loads(run("evaluate", model, data, "--json")[1]).get, ("reliability", "tenths"))
     assert [known["class"] for known in figures] == ["claim"] and not figures[0]["is_predicted"]
-    assert figures[0]["share"] == pytest.approx(share)
     assert figures[0]["actual_over_expected"] == pytest.approx(share / figures[0]["mean_probability"])
-    tenths = whole["tenths"]
-    ends = [tenth["intervals"]["share"] for tenth in tenths]
-    assert all(low <= tenth["share"] <= high for tenth, (low, high) in zip(tenths, ends, strict=True))
-    means = [tenth["probability"] for tenth in tenths]
-    assert means == sorted(means) and max(means) < 0.5 and sum(tenth["rows"] for tenth in tenths) == 3000
+    assert sum(tenth["rows"] for tenth in tenths) == 3000
     assert sum(tenth["rows"] * tenth["share"] for tenth in tenths) == pytest.approx(share * 3000)
-    done("report", model, data, "-o", tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
-    assert "Class claim: actual against expected" in page and "is never predicted" in page
-    assert "probability of claim" in page

@@ -12,7 +12,6 @@ from pyarrow import csv, parquet
 from sklearn import metrics as sk
 
 from tests.workflows.test_training import people
-from tunefree import load
 
 LEARNER = ("--learner", "scinol2")
 
@@ -36,30 +35,6 @@ def predicted(run, *arguments):
     status, out, err = run("predict", *arguments)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
-
-
-def test_metrics_of_classes(run, done, data, model):
-    out, _ = done("evaluate", model, data, "--json", "--by", "job")
-    found, table = json.loads(out), predicted(run, model, data)
-    rich, p = np.array(people(600)["rich"]) == "yes", table["probability[yes]"].to_numpy()
-    picked = np.array(table["prediction"].to_pylist()) == "yes"
-    expected = {"log_loss": sk.log_loss(rich, p), "auc": sk.roc_auc_score(rich, p), "f1": sk.f1_score(rich, picked)}
-    expected |= {"brier": sk.brier_score_loss(rich, p), "error": 1 - sk.accuracy_score(rich, picked)}
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    assert all(found["intervals"][name][0] < found[name] < found["intervals"][name][1] for name in expected)
-    confusion = found["confusion"]
-    assert [row["class"] for row in confusion] == ["no", "yes"]
-    counts = [[row["predicted_no"], row["predicted_yes"]] for row in confusion]
-    assert counts == sk.confusion_matrix(rich, picked).tolist()
-    jobs = np.array(people(600)["job"])
-    assert {own["value"] for own in found["slices"]} == set(jobs)
-    for own in found["slices"]:
-        rows = jobs == own["value"]
-        assert own["rows"] == rows.sum()
-        assert own["auc"] == pytest.approx(sk.roc_auc_score(rich[rows], p[rows]))
-    out, _ = done("evaluate", model, data, "--by", "age")
-    assert "area under ROC curve" in out and "Wilson" in out and "±" in out
-    assert "class \\ predicted" in out and "18 to" in out
 
 
 def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path):
@@ -111,20 +86,6 @@ def test_the_most_probable_classes(run, done, data, tmp_path):
     assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
 
 
-def test_intervals_and_quantiles_are_columns(done, data, tmp_path):
-    model, out = tmp_path / "ages.model", tmp_path / "out.parquet"
-    done("train", data, "-t", "age", "--task", "regression", "--ignore", "id", "-o", model, "-q")
-    options = "--interval", "0.5,.9", "--quantiles", ".1,.95", "--id", "id"
-    done("predict", model, data, "-o", out, *options)
-    table = parquet.read_table(out)
-    bounds = ["low[0.5]", "high[0.5]", "low[0.9]", "high[0.9]", "quantile[0.1]", "quantile[0.95]"]
-    assert table.column_names == ["id", "prediction", *bounds]
-    expected = load(model).predict_interval(csv.read_csv(data).drop_columns(["age", "id"]), [0.5, 0.9])
-    np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
-    np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
-    np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
-
-
 def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_path):
     rows = csv.read_csv(data).slice(0, 20).to_pylist()
     lines = [json.dumps(row).encode() + b"\n" for row in rows]
@@ -144,73 +105,3 @@ def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_p
             assert answer(line) == prediction
         process.stdin.close()
         assert process.stdout.read() == b"" and process.wait() == 0
-
-
-POOL, QUICK = (), ("--learner", "scinol2")
-WORDS = ["red", "green", "blue", "good", "bad", "long", "short", "river", "house"]
-
-
-def table(kind, n=400, seed=0):
-    """Rows with numbers, categories, texts and missing values."""
-    rng = np.random.default_rng(seed)
-    words = np.array([" ".join(rng.choice(WORDS, 9)) for _ in range(n)])
-    a, job = rng.normal(size=n).round(3), rng.choice(["cook", "clerk", "pilot"], n)
-    score = a + 1.5 * (job == "pilot") + np.array([text.count("good") - text.count("bad") for text in words])
-    noisy = score + rng.logistic(size=n)
-    y = {
-        "two": lambda: np.where(noisy > 0.5, "yes", "no"),
-        "four": lambda: np.array(list("abcd"))[np.digitize(noisy, [-1.0, 0.5, 2.0])],
-        "numbers": lambda: noisy,
-    }[kind]()
-    gaps = pa.array(np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)).round(3), from_pandas=True)
-    return {"id": [f"r{k:03}" for k in range(n)], "a": a, "job": job, "note": words, "gaps": gaps, "y": y}
-
-
-def strange(kind):
-    """New rows with a category never seen, gaps, and a number far away."""
-    rows = {name: list(values) for name, values in pa.table(table(kind, 50, 1)).to_pydict().items()}
-    rows["job"][:3], rows["a"][3:5], rows["note"][6] = ["alien", None, "pilot"], [None, 1e6], ""
-    return {name: values for name, values in rows.items() if name != "y"}
-
-
-def added_up(path):
-    """The columns of a file of explanations, and the sums of its contributions."""
-    columns = csv.read_csv(path).to_pydict()
-    first = list(columns).index("(constant)")
-    return columns, np.sum([columns[name] for name in list(columns)[first:]], axis=0)
-
-
-@pytest.mark.parametrize(("kind", "learner"), [("two", POOL), ("four", QUICK), ("numbers", POOL)])
-def test_the_files_of_the_command_line(done, tmp_path, kind, learner):
-    data, new, model = tmp_path / "data.csv", tmp_path / "new.csv", tmp_path / "m"
-    csv.write_csv(pa.table(table(kind)), data)
-    csv.write_csv(pa.table(strange(kind)), new)
-    options = ("--ignore", "id", "--text", "note", *learner)
-    done("train", data, "-t", "y", "-o", model, *options)
-    done("explain", model, new, "--id", "id", "-o", tmp_path / "why.csv")
-    columns, sums = added_up(tmp_path / "why.csv")
-    assert columns["id"] == strange(kind)["id"] and next(iter(columns)) == "id"
-    np.testing.assert_allclose(sums, columns["margin"], rtol=1e-9, atol=1e-9)
-    done("predict", model, new, "--id", "id", "-o", tmp_path / "p.csv")
-    predicted = csv.read_csv(tmp_path / "p.csv").to_pydict()
-    assert columns["prediction"] == predicted["prediction"]
-    if kind == "numbers":
-        np.testing.assert_allclose(sums, predicted["prediction"], rtol=1e-9, atol=1e-9)
-        return
-    logs = {
-        name[12:-1]: np.log(np.maximum(values, 1e-300))
-        for name, values in predicted.items()
-        if name.startswith("probability[")
-    }
-    mean = np.mean(list(logs.values()), axis=0) if len(logs) > 2 else logs["no"]
-    expected = np.array([logs[label][k] - mean[k] for k, label in enumerate(columns["class"])])
-    near = np.min(list(logs.values()), axis=0) > -9.0  # 1 - p of a p near 1 has few digits
-    assert near.sum() > 20
-    np.testing.assert_allclose(sums[near], expected[near], rtol=1e-9, atol=1e-9)
-    done("explain", model, new, "--class", min(logs), "-o", tmp_path / "first.csv")
-    first, others = added_up(tmp_path / "first.csv")
-    np.testing.assert_allclose(others, first["margin"], rtol=1e-9, atol=1e-9)
-    if kind == "two":
-        np.testing.assert_allclose(others, -sums, rtol=1e-9, atol=1e-9)
-    done("explain", model, new, "--id", "id", "--top", "1", "-o", tmp_path / "top.csv")
-    np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)

@@ -1,7 +1,5 @@
 """The examples in the help of commands and the lines of the page of everyday things, run as they stand there."""
 
-import asyncio
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from tests.serving.model import Server
 from tests.workflows.test_training import people as people_of
 from tunefree.cli import app as cli
 
@@ -79,42 +78,19 @@ def test_examples_run(run, folder):
         assert (folder / name).stat().st_size
 
 
-def test_examples_of_the_server_run(run, folder, monkeypatch):
-    http = pytest.importorskip("tunefree.serving.http")
+def test_examples_of_the_server_run(run, folder):
+    pytest.importorskip("starlette")
     csv.write_csv(people(9).select(["age", "job"]).append_column("rich", pa.array(["no", "yes"] * (N // 2))), "r.csv")
     check(run, "tunefree train r.csv --target rich --learner scinol2 -o people.model -q")
     command, *requests = examples("serve")
-    answers = []
-
-    def answer(service, limits):
-        app = http.Application(service, limits)
-        with service:
-            for line in requests:
-                body, path = re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups()
-                answers.append(asyncio.run(posted(app, path, body)))
-
-    monkeypatch.setattr(http, "serve", answer)
-    check(run, command)
-    assert [status for status, _ in answers] == [200, 200] and "probabilities" in answers[0][1]
-    assert json.loads(answers[1][1])["learned"] == 1
+    server = Server(*shlex.split(command)[2:])
+    try:
+        sent = [re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups() for line in requests]
+        (first, predicted), second = (server.ask("POST", path, body.encode()) for body, path in sent)
+    finally:
+        server.kill()
+    assert first == 200 and "probabilities" in predicted and second == (200, {"learned": 1, "unknown": []})
     assert (folder / "people.store" / "current.model").exists()
-
-
-async def posted(server, path, body):
-    """Status and text of what a server answers."""
-    sent = []
-
-    async def receive():
-        return {"type": "http.request", "body": body.encode(), "more_body": False}
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"localhost:8000"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http"}
-    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": headers}
-    await server(scope | {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000)}, receive, send)
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
 
 
 def frame(n, seed):

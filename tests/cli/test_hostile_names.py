@@ -89,11 +89,3 @@ def test_errors(run, data, model, tmp_path):
     ):
         status, _, err = run(*words)
         assert status == 2 and shows(err, *names)
-
-
-def test_columns_that_name_the_rows(run, data, model):
-    table = parquet.read_table(data)
-    rows = pa.array([f"[/row]{number}" for number in range(len(table))])
-    parquet.write_table(table.append_column("[/id]", rows), data)
-    status, out, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER)
-    assert status == 0 and "column '[/id]': 400 different" in out and "--ignore '[/id]'" in out, err

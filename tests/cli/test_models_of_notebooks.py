@@ -175,5 +175,3 @@ def test_groups_and_exposures_go_with_the_model(role, name, done, tmp_path, monk
     back.save("back.model")
     with Service(*opened(Path("back.model"), Path("store"))) as service:
         assert service.learn(rows[:3].to_dict("records"))["learned"] == 3
-        with pytest.raises(DataError, match=f"'{name}': "):
-            service.learn(rows[:3].drop(columns=name).to_dict("records"))

@@ -51,30 +51,6 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 
 
-def dated(n=4000, change=2000):
-    """Rows with times, and a category of which other values come a little after the change."""
-    table, rng = stream(n, change=change), np.random.default_rng(0)
-    times = np.datetime64("2024-01-01T00:00", "s") + np.arange(n) * np.timedelta64(3600, "s")
-    later = np.where(np.arange(n) < change + 100, "x", rng.choice(list("xyz"), n))
-    return table | {"when": times.astype(str), "c": later}
-
-
-def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
-    data, model = write(tmp_path / "stream.csv", dated()), tmp_path / "m"
-    status, out, err = run("train", data, "-t", "y", "-o", model, *QUICK)
-    line = " ".join(out.split())
-    assert status == 0 and re.search(r"row \d+, 2024-03-24T\d\d:00:00\): ", line), err
-    assert re.search(
-        r"changed most: how the target depends on 'a' \(distance 0\.\d+ ± 0\.\d+\), 'c' \(x: 100 % of", line
-    )
-    (rise,) = json.loads(run("inspect", model, "--json")[1])["drifts"]
-    assert rise["time"].startswith("2024-03-24T") and rise["columns_compared"] == 4  # dates are not compared
-    assert [(one["column"], one["of"]) for one in rise["changed"]] == [("a", "relation to the target"), ("c", "values")]
-    assert rise["changed"][1]["bin"] == "x" and rise["changed"][1]["share_before"] == 1.0
-    assert "Where the loss rose" in run("inspect", model)[1]
-    assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
-
-
 N = 600
 
 
@@ -92,36 +68,6 @@ def odd():
     table["power"][3] = 100_000.0
     table["age"] = np.where(np.arange(N) < 30, np.nan, table["age"])
     return table
-
-
-@pytest.fixture
-def files(run, tmp_path):
-    for name, table in (("train", cars()), ("clean", cars(1)), ("odd", odd())):
-        arrow = pa.table({column: pa.array(values, from_pandas=True) for column, values in table.items()})
-        csv.write_csv(arrow, tmp_path / f"{name}.csv")
-    status, _, err = run(
-        "train", tmp_path / "train.csv", "-t", "claim", "-o", tmp_path / "m", "--learner", "scinol2", "-q"
-    )
-    assert status == 0 and "note" not in err
-    return tmp_path
-
-
-NOTES = [
-    "note: column 'age': missing in 5 % of the rows, in training in 0 % (a test of level 0.001 for all columns"
-    " together) (30 rows, the first: {}, row 1)",
-    "note: column 'fuel': a category that training never saw: 'DIESEL', like 'Diesel' (12 rows, the first: {}, row 1)",
-]
-
-
-def test_predict_tells_what_is_odd_in_a_line_each(run, files):
-    status, _, err = run("predict", files / "m", files / "odd.csv", "-o", files / "p.csv")
-    lines = err.splitlines()
-    assert status == 0 and lines[:2] == [note.format(files / "odd.csv") for note in NOTES]
-    assert lines[2].startswith("note: column 'power': outside what training saw")
-    assert "such as 100000 (1 row, the first:" in lines[2]
-    assert lines[3:] == [f"600 predictions in {files / 'p.csv'}"]
-    status, out, err = run("predict", files / "m", files / "clean.csv", "-o", files / "p.csv")
-    assert err == f"600 predictions in {files / 'p.csv'}\n"
 
 
 def test_python_warns_once_a_call():

@@ -14,12 +14,11 @@ from pathlib import Path
 from tests.waiting import NEVER, until
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import ended
+from tunefree.model_files.trained import continued, ended
 from tunefree.pool.waiting import remember
-from tunefree.serving.rows import Reader, going_on
+from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission
 from tunefree.serving.store import Store
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import open_source
 from tunefree.training.training import learn_batch, train
 
@@ -126,7 +125,7 @@ def check_store(folder, path):
 
 
 def _learn(model, events, path):
-    trained = going_on(model, ColumnTypes())
+    trained = continued(model)
     reader = Reader(Admission())
     for event in events:
         batch = reader.learned(trained, event.rows)

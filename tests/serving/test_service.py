@@ -21,7 +21,6 @@ from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.output_columns import OutputColumns
 
 
 @pytest.fixture
@@ -156,7 +155,7 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     one, untouched = service(), service()
     with pytest.raises(DataError, match=message):
         one.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
-    assert one.state()["learned"] == 0 and one.counts.refused == 1
+    assert one.state()["learned"] == 0 and one.counts.requests_refused == 1
     assert one.state()["columns"] == ["age", "job"]
     for each in (one, untouched):
         each.learn(rows(N, N + 50))
@@ -170,7 +169,7 @@ def test_targets_that_the_loss_cannot_have_are_refused(tmp_path):
         [row] = rows(N, N + 1)
         with pytest.raises(DataError, match="the request, row 2, column 'age': the target is -1"):
             one.learn([row, {**row, "age": -1}])
-        assert one.learn([row]) == {"learned": 1} and one.counts.refused == 1
+        assert one.learn([row]) == {"learned": 1} and one.counts.requests_refused == 1
 
 
 def test_rows_one_by_one_are_predicted_as_together_and_refused_as_before(service):
@@ -246,7 +245,7 @@ STRANGE += [{}, {"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02
 
 def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
     """Odd values and names in every place, at once with rows that can be used, which are all learned."""
-    one, other = service(admission=Admission(unknown_columns="learn", new_classes=True)), service()
+    one, other = service(admission=Admission(unknown_columns="ignore", new_classes=True)), service()
     deep = [1]
     for _ in range(300):
         deep = {"a": deep}
@@ -265,25 +264,6 @@ def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
             with suppress(DataError):
                 ask([row])
     assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
-
-
-def test_what_a_new_column_is_depends_on_no_request_beside_it(service):
-    """The next process learns them in other groups."""
-    one, values = service(admission=Admission(unknown_columns="learn")), (1, "a", "b", 2, 3, 4)
-    sent = [{**row, f"c{k // 2}": values[k]} for k, row in enumerate(rows(N, N + 6))]
-    asked: list = []
-    one.learner.between(lambda: asked.extend(one.learner.submit(Request([row])) for row in sent))
-    errors = [future.exception(NEVER) for future in asked]
-    assert [str(error).partition("; ")[0] if error else None for error in errors] == [
-        None,
-        "the request, row 1, column 'c0': 'a' is not a number",
-        None,
-        "the request, row 1, column 'c1': 2 is not a string",
-        None,
-        None,
-    ]
-    one.settle()
-    assert one.state()["columns"] == ["age", "job", "c0", "c1", "c2"]
 
 
 def test_new_classes_are_learned_if_asked(service):
@@ -355,20 +335,15 @@ def test_models_that_were_published_are_not_kept_by_errors(service):
 def test_a_rise_is_in_the_state(service):
     """The target follows a column, and the other way round from a row on."""
     n_learned = 1500
-    a = np.random.default_rng(0).normal(size=n_learned + 700).round(4)
+    a = np.random.default_rng(0).normal(size=n_learned + 100).round(4)
     y = np.where((a > 0.0) ^ (np.arange(len(a)) >= n_learned), "yes", "no")
     rows = [{"a": float(x), "y": str(label)} for x, label in zip(a, y, strict=True)]
-    trained = train(open_source({"a": a[:n_learned], "y": y[:n_learned]}), Plan("y", learner="scinol2"))
-    service = service(trained)
+    service = service(train(open_source({"a": a[:n_learned], "y": y[:n_learned]}), Plan("y", learner="scinol2")))
     assert service.state()["drifts"] == []
-    service.learn(rows[n_learned : n_learned + 100])
+    service.learn(rows[n_learned:])
     service.settle()
     (rise,) = service.state()["drifts"]
     assert abs(rise["row"] - n_learned - 1) < 20 and service.state()["drift_count"] == 1
-    service.learn(rows[n_learned + 100 :])
-    service.settle()
-    (rise,) = service.state()["drifts"]
-    assert rise["rows_compared"][1] == 512 and rise["changed"][0]["column"] == "a"
     json.dumps(service.state())
 
 
@@ -394,26 +369,8 @@ def test_intervals_and_quantiles_are_those_of_the_model(numbers):
     assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
 
 
-def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
-    service, sent = numbers
-    said: list[dict[str, tuple[float]]] = [{}, {"interval": (0.8,)}, {"set": (0.8,)}, {"quantiles": (0.5,)}]
-    layouts = [OutputColumns(**one) for one in said]
-
-    async def answers():
-        predictions = service.predictor
-        asked = [predictions.answer(sent[:2], layout) for layout in layouts * 5]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    for place, of_request in enumerate(asyncio.run(answers())):
-        if layouts[place % 4].set:
-            assert isinstance(of_request, ModelError) and "`set` is for classes" in str(of_request)
-        else:
-            keys = [{"prediction"}, {"prediction", "interval"}, set(), {"prediction", "quantiles"}][place % 4]
-            assert [set(answer) for answer in of_request] == [keys] * 2
-
-
 def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
-    http = pytest.importorskip("tunefree.serving.http")
+    pytest.importorskip("tunefree.serving.http")
     server = serve(write_model(tmp_path / "m", learner="pool"))
     row = rows(N, N + 1, "rich")[0]
     status, answer = server.ask("POST", "/predict?set=0.9", row)
@@ -436,8 +393,6 @@ def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
     ):
         status, answer = server.ask("POST", path, sent)
         assert status == 422 and message in answer["error"], answer
-    for path in ("/model", "/live", "/ready", "/versions", "/metrics", "/openapi.json"):
+    for path in ("/model", "/live", "/ready", "/versions", "/metrics"):
         status, answer = server.ask("GET", f"{path}?a=1")
         assert status == 422 and answer == {"error": f"?a is no parameter of {path}; it has no parameters"}
-    described = server.ask("GET", "/openapi.json")[1]["paths"]["/predict"]["post"]
-    assert [parameter["name"] for parameter in described["parameters"]] == [*http.SURENESS]

@@ -90,7 +90,7 @@ def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
         with pytest.raises(DataError, match="'old' is not a number"):
             service.learn([{**sent[0], "age": "old"}], "c")
         assert service.learn(sent[:1], "c") == {"learned": 1}  # it was refused, so its name is free
-        assert service.state()["rows"] == N + 7 and service.counts.repeated == 3
+        assert service.state()["rows"] == N + 7 and service.counts.requests_repeated == 3
         asked = [service.learner.submit(Request(sent[:3], name="d")) for _ in range(50)]  # at once
         assert sum("repeated" not in future.result(NEVER) for future in asked) == 1
         assert service.state()["rows"] == N + 10
@@ -107,7 +107,7 @@ def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_p
             assert [answer["waits_for_label"] for answer in answers] == [False] * N
         service.settle()
         assert service.predict(rows(1100, 1200, "rich")) == before
-        assert service.state()["rows"] == N and service.counts.not_kept == N
+        assert service.state()["rows"] == N and service.counts.waiting_not_kept == N
         assert service.learn(rows(0, N), "a") == {"learned": N}
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N
 
@@ -130,7 +130,7 @@ def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
         assert service.learn(rows(N, N + 15)) == {"learned": 15}
         service.settle()
         assert "cannot be written" in service.state()["save_failure"] and service.problems()
-        assert "not saved" in caplog.messages and service.counts.failed_saves == 1
+        assert "not saved" in caplog.messages and service.counts.saves_failed == 1
         with pytest.raises(StoreError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)

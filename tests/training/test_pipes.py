@@ -139,26 +139,20 @@ def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypat
             file.write(rows[row][9:])
 
     pipe(in_turn)
-    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, "0.2s")
+    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, 1)
     assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_store", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_store):
-    lines, output = as_numbers(), tmp_path / ("s" if is_store else "m")
+def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number):
+    lines, output = as_numbers(), tmp_path / "m"
     content = b"".join(lines)
     (tmp_path / "first.csv").write_bytes(b"".join(lines[:500]))
     (tmp_path / "all.csv").write_bytes(content)
     train = [*COMMAND, "-q", "--learner", "scinol2", "-t", "y"]
     subprocess.run([*train, "first.csv", "-o", "first.model"], check=True, cwd=tmp_path)
     further, kept = ["--from", "first.model"], tmp_path / "m.checkpoint"
-    if is_store:
-        from tunefree.serving.service import Service
-
-        Service(Trained.load(tmp_path / "first.model"), output).close()
-        further, kept = ["--from", "s"], output / "incoming" / "after-1.model.checkpoint"
     train = [*COMMAND, "-q", "-"]
     process = subprocess.Popen([*train, *further, "-o", output, "--save-every", "1"], cwd=tmp_path, stdin=-1)
     process.stdin.write(content[: SAMPLE + 50_000])
@@ -171,12 +165,7 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
     rest = lines[0] + b"".join(lines[1 + rows :])
     subprocess.run([*train, "--from", kept, "-o", output], input=rest, check=True, cwd=tmp_path)
     subprocess.run([*train, "--from", "first.model", "-o", "whole"], input=content, check=True, cwd=tmp_path)
-    last = output / "versions" / "000002.model" if is_store else output
-    assert last.read_bytes() == (tmp_path / "whole").read_bytes() and not kept.exists()
-    if is_store:  # a checkpoint of an earlier version is refused
-        kept.write_bytes((tmp_path / "whole").read_bytes())
-        ended = subprocess.run([*train, "--from", kept, "-o", output], input=b"", cwd=tmp_path, stderr=-1)
-        assert ended.returncode == 2 and b"is not of version 2, the current one; go on by --from" in ended.stderr
+    assert output.read_bytes() == (tmp_path / "whole").read_bytes() and not kept.exists()
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from tests.interruptions import saves_noted
-from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.callbacks import Callback
-from tunefree.training.resuming import interval_of
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
@@ -74,17 +72,6 @@ def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
     resumed = train(open_source(paths), plan, checkpoint=tmp_path / "kept", resume=True)
     resumed.save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_saving_by_time(tmp_path, monkeypatch):
-    source, saves = open_source(parts(tmp_path)), saves_noted(monkeypatch)
-    train(source, PLAN, (), tmp_path / "kept", "0.000001s")
-    assert saves == [100 * number for number in range(1, PIECES + 1)]
-    train(source, PLAN, (), tmp_path / "kept", "100h")
-    assert len(saves) == PIECES
-    for wrong in ("10 minutes", "-5", "0s", "m", "5d", True):
-        with pytest.raises(ModelError, match="`save_every` must be"):
-            interval_of(wrong)
 
 
 def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):

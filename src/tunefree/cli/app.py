@@ -12,15 +12,14 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tunefree.cli.options import ungrouped
-from tunefree.core.errors import TunefreeError, alike
-from tunefree.core.parameters import USUAL, as_options
+from tunefree.core.errors import TunefreeError
+from tunefree.core.parameters import as_options
 from tunefree.core.registry import Registry
 
 COMMANDS = Registry(
@@ -43,11 +42,6 @@ COMMANDS = Registry(
 )
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
 NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
-NEXT = """tunefree learns from tables, streams and texts in one pass, with nothing to tune.
-  tunefree columns people.csv -t income                   how a file would be read, before anything is learned
-  tunefree train people.csv -t income -o people.model     learn a model; then predict new rows with it:
-  tunefree predict people.model new.csv                   (`tunefree demo` has data and does all of this)
-  tunefree --help                                         all commands; `tunefree train --help` the options of one"""
 
 
 class Commands(TyperGroup):
@@ -69,42 +63,13 @@ class Command(TyperCommand):
     """A command whose options are given once, unless they may be given again."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            _, _, order = self.make_parser(ctx).parse_args(args=[*args])
-            for parameter in order:
-                is_single = parameter.param_type_name == "option" and not (
-                    parameter.multiple or getattr(parameter, "is_flag", False)
-                )
-                if is_single and order.count(parameter) > 1 and not ctx.resilient_parsing:
-                    ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
-            rest = super().parse_args(ctx, args)
-        except Exception as error:
-            name = getattr(getattr(error, "param", None), "name", None)
-            if hasattr(error, "possibilities"):
-                options = [word for parameter in self.params for word in parameter.opts]
-                ctx.fail(f"No such option: {error.option_name}; {_meant(error.option_name, options, ctx.info_name)}")  # type: ignore[attr-defined]
-            if name in USUAL:
-                ctx.fail(f"Missing argument {name!r}; {worded(USUAL[name], [ctx.info_name])}")
-            raise
-        if ctx.params.get("data") and Path(model := ctx.params.get("model") or os.devnull).is_file():
-            from tunefree.core.storage import is_model
-
-            if not is_model(model) and any(map(is_model, ctx.params["data"])):
-                ctx.fail(f"{model} is not a model; the model is named before the data")
-        return rest
-
-
-def _meant(name: str, options: list[str], command: str) -> str:
-    """A hint for an option that a command does not have, such as the nearest name."""
-    plain = name.lstrip("-").replace("_", "-")
-    if plain in USUAL:
-        return worded(USUAL[plain], [command])
-    begun = next((option for option in options if option.startswith(f"--{plain}")), None)
-    close = begun or alike(plain, [option.removeprefix("--") for option in options])
-    if close is not None:
-        return f"did you mean --{close.removeprefix('--')}?"
-    elsewhere = worded(f"`{plain.replace('-', '_')}`", [command])
-    return f"there is {elsewhere}" if " of " in elsewhere else f"`tunefree {command} --help` lists them"
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for parameter in given:
+            if parameter.param_type_name == "argument" or parameter.multiple or parameter.is_flag:  # type: ignore[attr-defined]
+                continue
+            if given.count(parameter) > 1 and not ctx.resilient_parsing:
+                ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
+        return super().parse_args(ctx, args)
 
 
 @cache
@@ -119,7 +84,7 @@ app = typer.Typer(
     name="tunefree",
     cls=Commands,
     help="Learn to predict a column of files and streams in one pass, with nothing to tune.",
-    invoke_without_command=True,
+    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -135,11 +100,9 @@ def _version(shown: bool) -> None:
 
 @app.callback()
 def _common(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(NEXT)
+    pass
 
 
 def options_of(command: str) -> set[str]:

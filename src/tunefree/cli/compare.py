@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,6 @@ from tunefree.cli.options import NEW_ROWS, Files, Json, bad_rows_of, group_of, t
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import PROBLEM, Plan
-from tunefree.serving.settings import is_store
 
 OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
 
@@ -76,12 +74,14 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     """The models before the data, and the data."""
     from tunefree.core.storage import is_model
 
-    kinds = [is_model(name) or is_store(Path(name)) for name in files.data]
+    kinds = [is_model(name) for name in files.data]
     n = sum(kinds)
     if not all(kinds[:n]):
         raise ModelError("name the models before the data")
     if n == len(files.data):
         raise ModelError("there is no data to compare models on; name some after the models")
+    if len({*files.data[:n]}) < n:
+        raise ModelError("a model is named twice; name different ones")
     return files.data[:n], replace(files, data=files.data[n:])
 
 

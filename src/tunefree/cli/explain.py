@@ -31,9 +31,11 @@ def explain(
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
+    from tunefree.explanation.importance import describe_reference
     from tunefree.workflows import explanation
 
-    def write(trained: Any, source: Any, bad: Any) -> tuple[int, Any]:
-        return explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
+    def write(trained: Any, source: Any, bad: Any) -> tuple[int, str]:
+        rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
+        return rows, describe_reference(decomposition)
 
     write_table("explanations", model, plan, files, output, json, write, "linear")

@@ -118,12 +118,8 @@ class Run(Parameters):
         scopes=(ONE_MACHINE,),
         metavar="MODEL",
     )
-    save_every: str | None = parameter(
-        None,
-        "Rows, or a time such as 10m, after which the training is saved to OUTPUT.checkpoint.",
-        RESUMING,
-        scopes=(ONE_MACHINE,),
-        metavar="N|TIME",
+    save_every: int | None = parameter(
+        None, "Rows after which the training is saved to OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
     )
     resume: bool = parameter(
         False,
@@ -203,27 +199,13 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**values: Any) -> None:
         for name, (group, names) in groups.items():
-            values[name] = group(**{key: _parsed(group, key, values.pop(key)) for key in names if key in values})
+            given = {key: values.pop(key) for key in names if key in values}
+            values[name] = group(**{key: value for key, value in given.items() if value is not None})
         command(**values)
 
     run.__doc__ = command.__doc__
     run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
     return run
-
-
-def _parsed(group: Any, name: str, value: Any) -> Any:
-    """The value of an option; numbers stand between commas.
-
-    >>> from tunefree.workflows.output_columns import OutputColumns
-    >>> _parsed(OutputColumns, "interval", ".5,.9"), _parsed(OutputColumns, "interval", None)
-    ((0.5, 0.9), ())
-    """
-    if get_type_hints(group).get(name) != NUMBERS:
-        return value
-    try:
-        return () if value is None else tuple(float(part) for part in value.split(","))
-    except ValueError:
-        raise ModelError(f"`{name}` takes numbers with commas between them, such as .5,.9, not {value!r}") from None
 
 
 def _place(argument: inspect.Parameter) -> int:
@@ -248,30 +230,28 @@ def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
     return options
 
 
-NUMBERS = tuple[float, ...]
-_METAVARS = {"str": "TEXT", "<class 'str'>": "TEXT", "<class 'int'>": "N", "int": "N"}  # by the types of fields
-_METAVARS |= {str(NUMBERS): "PARTS"}
-
-
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
     """An option as typer reads it."""
-    has_several = kind == tuple[str, ...]
-    words = [option(name), *([record.short] if record.short else [])]
-    meaning = record.meaning + (" May be given again." if has_several else "")
+    has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
-        *words,
-        help=as_options(meaning),
-        metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).removesuffix(" | None")),
+        *[word for word in (option(name), record.short) if word],
+        help=as_options(record.meaning + (" May be given again." if has_several else "")),
+        metavar=record.metavar or "|".join(record.choices) or ("PARTS" if has_numbers else None),
+        parser=_numbers if has_numbers else None,
         show_default=bool(usual) and usual is not MISSING,
         rich_help_panel=record.panel,
         autocompletion=(lambda: list(record.choices)) if record.choices else None,
     )
-    kind = list[str] | None if has_several else str | None if kind == NUMBERS else kind
-    return Annotated[kind, info]
+    return Annotated[list[str] | None if has_several else str | None if has_numbers else kind, info]
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between them."""
+    return tuple(map(float, text.split(",")))
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs or another output.
+    """Raise an error if an output cannot be written, or is one of the inputs.
 
     To be called before anything is read. Outputs that are None are left out. For standard output, which some commands
     write to, see :func:`unless_standard`.
@@ -280,7 +260,6 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
     from tunefree.stream.files import check_not_read, expand
 
     read = expand([str(name) for name in inputs])
-    seen: set[Path] = set()
     for output in outputs:
         if output is None:
             continue
@@ -288,9 +267,6 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
             raise ModelError("-: this is not written to standard output; name a file")
         check_not_read(output, read)
         check_writable(output)
-        if output.resolve() in seen:
-            raise ModelError(f"{output}: is named for two outputs; name two files")
-        seen.add(output.resolve())
 
 
 def unless_standard(output: Path | str | None) -> Path | None:
@@ -328,13 +304,13 @@ def write_table(
     files: Files,
     output: Path,
     as_json: bool,
-    write: Callable[[Any, Source, BadRows], tuple[int, Any]],
+    write: Callable[[Any, Source, BadRows], tuple[int, str]],
     needs: str | None = None,
     live: bool = False,
 ) -> None:
     """Write a table about rows and a model, and print its number of rows and their oddities.
 
-    ``write``: returns the number of rows, and the decomposition that contributions are of, or None.
+    ``write``: returns the number of rows, and what else is to be said.
     ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.
     """
     from tunefree.model_files.trained import load
@@ -342,7 +318,7 @@ def write_table(
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, needs)
-    rows, decomposition = write(trained, files.source(plan, live, trained.kind == "table"), bad)
+    rows, note = write(trained, files.source(plan, live, trained.kind == "table"), bad)
     if as_json:
         from tunefree.report.findings import rows_of
         from tunefree.report.rendering import record
@@ -350,9 +326,7 @@ def write_table(
         typer.echo(json.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
         return
     tell_of_rows(bad)
-    if decomposition is not None:
-        from tunefree.explanation.importance import describe_reference
-
-        typer.echo(describe_reference(decomposition), err=True)
+    if note:
+        typer.echo(note, err=True)
     if unless_standard(output):
         typer.echo(f"{rows} {what} in {output}", err=True)

@@ -29,7 +29,7 @@ def predict(
     """
     from tunefree.workflows import prediction
 
-    def write(trained: Any, source: Any, bad: Any) -> tuple[int, Any]:
-        return prediction.write(trained, source, str(output), bad, layout), None
+    def write(trained: Any, source: Any, bad: Any) -> tuple[int, str]:
+        return prediction.write(trained, source, str(output), bad, layout), ""
 
     write_table("predictions", model, plan, files, output, json, write, live=True)

@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tunefree.model_files.plan import NOTATIONS, Plan
 from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
 
 
 def serve(
     model: Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote, or a store.", show_default=False)],
-    plan: Annotated[Plan, NOTATIONS],
     admission: Admission,
     keeping: Keeping,
     limits: Limits,
@@ -38,9 +36,9 @@ def serve(
     curl --json '{"id": 7, "rich": "no"}' localhost:8000/labels
 
     POST /predict, /explain and /learn take a row or an array of rows; rows to learn have the target, too. POST /labels
-    takes ids with labels, of rows that were predicted before. GET /model tells what was learned, and GET /openapi.json
-    what else there is. What was acknowledged is kept, whenever the process ends: give the same command again to go on.
-    SIGTERM, SIGHUP and Ctrl-C end it after the requests that have come.
+    takes ids with labels, of rows that were predicted before. GET /model tells what was learned. What was acknowledged
+    is kept, whenever the process ends: give the same command again to go on. SIGTERM, SIGHUP and Ctrl-C end it after
+    the requests that have come.
     """
     from tunefree.core import machine
     from tunefree.core.errors import ModelError
@@ -58,7 +56,7 @@ def serve(
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}
         refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
-    service = Service(trained, folder, admission, keeping, plan.column_types)
+    service = Service(trained, folder, admission, keeping)
     if folder is None:
         typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
     serve_http(service, limits)

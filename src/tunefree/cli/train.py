@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import Plan
-from tunefree.serving.settings import CURRENT, INCOMING, is_store
 from tunefree.stream import formats
 
 if TYPE_CHECKING:
@@ -50,47 +49,17 @@ def train(
     run.check(plan)
     check_name(output)
     machine.share_freed_memory()
-    if is_store(output):
-        trained, output = _learn_in_store(files, plan, run, output)
-    elif output.parent.is_dir() and (output.is_file() or not output.exists()):
-        with only_writer(output.parent / f".{output.name}.lock", output):
-            trained = _train(output, plan, files, run)
-    else:  # a pipe or a device, or what cannot be written
-        trained = _train(output, plan, files, run)
+    is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # no pipe or device
+    with only_writer(output.parent / f".{output.name}.lock", output) if is_file else nullcontext():
+        kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
+        is_kept = bool(run.save_every or run.resume or kept.exists())
+        check_outputs([output, kept if is_kept else None], files.data)
+        trained = (_learn if run.workers is None else _spread)(files, plan, run, output)
     if json or not run.quiet:
         from tunefree.cli.display import show
         from tunefree.report.learned import summary
 
         show(summary(trained, output, for_programs=json), json)
-
-
-def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, Path]:
-    """Train the model of a store on further rows. Returns also the file of the version."""
-    from tunefree.serving.service import Service
-
-    earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
-    if folder.resolve() not in (earlier, earlier.parent.parent):
-        raise ModelError(f"{folder}: is a store; let its model go on by {remedy}, or name a file")
-    with Service(None, folder) as service:
-        service.save()  # with the rows of the journal
-        version = service.store.versions[-1].number
-        incoming = folder / INCOMING / f"after-{version}.model"  # a checkpoint of it is of use as long as this is so
-        if earlier == folder.resolve():
-            earlier = folder / CURRENT
-        elif earlier != checkpoint_of(incoming).resolve():
-            raise ModelError(f"{run.earlier}: is not of version {version}, the current one; go on by {remedy}")
-        trained = _train(incoming, plan, files, replace(run, earlier=earlier))
-        number = service.take(incoming.name)
-        incoming.unlink()
-        return trained, service.store.file(number)
-
-
-def _train(output: Path, plan: Plan, files: Files, run: Run) -> Trained:
-    """Learn a model, and write it to a file."""
-    kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
-    is_kept = bool(run.save_every or run.resume or kept.exists())
-    check_outputs([output, kept if is_kept else None], files.data)
-    return (_learn if run.workers is None else _spread)(files, plan, run, output)
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -128,18 +97,15 @@ def _client(run: Run) -> Iterator[Any]:
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
-    if workers.isdigit():
-        # What fails in a worker is raised here, too.
-        options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-        with local_cluster(int(workers), **options) as local, Client(local) as client:
+    # What fails in a worker is raised here, too.
+    options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+    with local_cluster(int(workers), **options) if workers.isdigit() else nullcontext(workers) as cluster:
+        try:
+            client = Client(cluster, timeout=10)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"--workers {workers}: no cluster answers ({error})") from None
+        with client:
             yield client
-        return
-    try:
-        client = Client(workers, timeout=10)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"--workers {workers}: no cluster answers ({error})") from None
-    with client:
-        yield client
 
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:

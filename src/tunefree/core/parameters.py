@@ -48,22 +48,6 @@ OTHER_OPTIONS = {"earlier": "--from", "ids": "--id", "sample_weight": "--weight"
 # Parameters that have no option on the command line: those of a plan, and others.
 OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
 OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
-USUAL = {  # what serves instead of parameters and options that other programs have
-    **dict.fromkeys(("model", "model-file"), "a model is named first, without an option; a training writes `output`"),
-    **dict.fromkeys(("data", "input", "file", "train-data"), "files of rows are named without an option"),
-    **dict.fromkeys(("label", "labels", "label-column", "y"), "name the column to predict with `target`"),
-    **dict.fromkeys(("valid", "validation", "eval-set", "test", "holdout"), "`tunefree evaluate` judges on other rows"),
-    **dict.fromkeys(("seed", "random-seed", "random-state"), "none is needed: the same rows give the same model"),
-    **dict.fromkeys(("weight", "weights", "weight-column"), "see `sample_weight`"),
-    **dict.fromkeys(("scale-pos-weight", "is-unbalance", "auto-class-weights"), "see `class_weight`"),
-    **dict.fromkeys(("objective", "metric"), "see `loss`"),
-    **dict.fromkeys(("cat-features", "categorical-feature", "categorical-features"), "see `categorical`"),
-    **dict.fromkeys(("sep", "separator"), "see `delimiter`"),
-    **dict.fromkeys(("exclude", "drop", "drop-columns"), "see `ignore`"),
-    **dict.fromkeys(("epochs", "iterations", "learning-rate", "n-estimators", "max-depth"), "there is nothing to tune"),
-    **dict.fromkeys(("early-stopping", "early-stopping-rounds"), "there is nothing to stop: rows are learned once"),
-    **dict.fromkeys(("proba", "probabilities"), "probabilities are always written"),
-}
 NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {
     int: "a whole number",

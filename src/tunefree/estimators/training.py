@@ -58,7 +58,7 @@ def train(
     plan: Plan | None = None,
     callbacks: Sequence[training.Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    save_every: int | str = 0,
+    save_every: int = 0,
     resume: bool = False,
     memory_limit: str | None = None,
     **options: Any,
@@ -79,8 +79,8 @@ def train(
         Called as the training goes on (:mod:`tunefree.training.callbacks`).
     checkpoint : path, optional
         File to which the model is saved on the way.
-    save_every : int or str, default 0
-        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
+    save_every : int, default 0
+        Rows between checkpoints; 0 for none.
     resume : bool, default False
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
     memory_limit : str, optional

@@ -16,7 +16,6 @@ from tunefree.core.parameters import (
     EXPERTS,
     LEARNING,
     ROWS,
-    USUAL,
     Parameters,
     Scope,
     option,
@@ -91,8 +90,7 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
         if name not in (known := list(records_of(Plan))):
             known += others
             meant = [other for other in known if option(other) == f"--{name}"]
-            remedy = f"did you mean {meant[0]!r}?" if meant else USUAL.get(name.replace("_", "-"))
-            remedy = remedy or nearest(name, known, "parameters", len(known))
+            remedy = f"did you mean {meant[0]!r}?" if meant else nearest(name, known, "parameters", len(known))
             raise ModelError(f"there is no parameter {name!r}; {remedy}")
     return Plan(**parameters)
 

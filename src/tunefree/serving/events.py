@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,27 +14,21 @@ LOG.addHandler(logging.NullHandler())  # in Python it is silent unless logging i
 _WARNINGS = {"not saved", "not written", "not answered", "broken"}
 
 
-def _count(metric: str, meaning: str) -> int:
-    """A number of events, with its metric."""
-    number: int = field(default=0, metadata={"metric": metric, "meaning": meaning})
-    return number
-
-
 @dataclass
 class Counts:
-    """Counts of events since the start."""
+    """Counts of events since the start, under the names of their metrics."""
 
-    predicted: int = _count("rows_predicted", "Rows predicted since the start.")
-    learned: int = _count("rows_learned", "Rows learned since the start.")
-    replayed: int = _count("rows_replayed", "Rows of the journal learned at the start.")
-    unknown: int = _count("labels_unknown", "Labels whose row does not wait.")
-    repeated: int = _count("requests_repeated", "Requests to learn that came again.")
-    refused: int = _count("requests_refused", "Requests to learn what cannot be learned.")
-    dropped_for_size: int = _count("waiting_dropped_for_size", "Rows dropped before a label, being too many.")
-    dropped_for_age: int = _count("waiting_dropped_for_age", "Rows dropped before a label, being too old.")
-    not_kept: int = _count("waiting_not_kept", "Rows with an id that could not be written down, and do not wait.")
-    saves: int = _count("saves", "Versions saved since the start.")
-    failed_saves: int = _count("saves_failed", "Versions that could not be saved.")
+    rows_predicted: int = 0
+    rows_learned: int = 0
+    rows_replayed: int = 0  # of the journal, learned at the start
+    labels_unknown: int = 0  # whose row does not wait
+    requests_repeated: int = 0  # to learn
+    requests_refused: int = 0  # to learn
+    waiting_dropped_for_size: int = 0  # rows that waited for labels and were too many
+    waiting_dropped_for_age: int = 0
+    waiting_not_kept: int = 0  # rows with an id that could not be written down
+    saves: int = 0
+    saves_failed: int = 0
 
 
 class _JsonLines(logging.Formatter):

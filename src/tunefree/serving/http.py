@@ -14,8 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
-from importlib.metadata import version
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -28,7 +27,7 @@ from starlette.responses import Response
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import learner
-from tunefree.serving.events import Counts, log_json, tell
+from tunefree.serving.events import log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
@@ -40,7 +39,6 @@ SWITCH = 0.0001  # seconds after which Python lets another thread go on: a predi
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
 MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in another thread
 MOST_EXPLAINED = 100  # rows
-MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
 OF_METRICS = "text/plain; version=0.0.4"
 NAME = "Idempotency-Key"  # header with the name of a request
 SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
@@ -58,8 +56,6 @@ GAUGES = {
     "progressive_loss": "progressive_loss",
     "recent_loss": "recent_loss",
     "loss_rises": "drift_count",
-    "can_learn": "learn_failure",
-    "can_save": "save_failure",
 }
 Answer = tuple[int, Any]
 
@@ -72,31 +68,21 @@ class _RequestError(Exception):
         self.status, self.headers = status, headers or {}
 
 
-def number_of(metric: str, state: Any) -> float:
-    """The number of a metric, of what :meth:`Service.state` has for it; NaN of None."""
-    if metric in ("can_learn", "can_save"):
-        return float(state is None)
-    return math.nan if state is None else float(state)
-
-
 class Metrics:
-    """Numbers of a service as text; the names begin with ``tunefree_``."""
+    """Numbers of a service for Prometheus; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self.registry = service, CollectorRegistry()
-        self.registry.register(self)
-        ProcessCollector(registry=self.registry)
-        described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
-        self.latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
+        self._service = service
 
     def collect(self) -> Iterator[Any]:
-        """The metrics for the registry."""
-        for of in fields(Counts):
-            number = getattr(self._service.counts, of.name)
-            yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)
+        """The metrics as they are now."""
+        for name, count in asdict(self._service.counts).items():
+            yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
         state = self._service.state()
-        for name, key in GAUGES.items():
-            yield GaugeMetricFamily(f"tunefree_{name}", f"{key!r} of /model.", number_of(name, state[key]))
+        gauges = {name: math.nan if state[key] is None else state[key] for name, key in GAUGES.items()}
+        gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
+        for name, number in gauges.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
         ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
         for column, count in Counter[str](state["ignored_columns"]).most_common(100):
             ignored.add_metric([column], count)
@@ -111,7 +97,11 @@ class Application:
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self.service, self._limits, self._token = service, limits, limits.token()
-        self.metrics = Metrics(service)
+        self.registry = CollectorRegistry()
+        self.registry.register(Metrics(service))
+        ProcessCollector(registry=self.registry)
+        described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
+        self._latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -122,7 +112,7 @@ class Application:
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
-            route = next((route for route in ROUTES if (route.method, route.path) == (method, path)), None)
+            route = ROUTES.get((method, path))
             if route is None:
                 raise _unknown(scope["method"], path)
             self._admit(request, route)
@@ -139,7 +129,7 @@ class Application:
             tell("not answered", path=path, problem=repr(error))
             status, body = 500, {"error": "the server failed; its log says how"}
         if status not in (404, 405):  # there is no end of other paths
-            self.metrics.latency.labels(path, status).observe(time.perf_counter() - start)
+            self._latency.labels(path, status).observe(time.perf_counter() - start)
         is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
@@ -158,11 +148,11 @@ class Application:
             raise _RequestError(403, problem)
         if request.scope["query_string"]:
             names = [name for name, _ in request.query_params.multi_items()]
-            _check_parameters(route.path, names, tuple(route.query))
+            _check_parameters(request.scope["path"], names, route.query)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if route.method == "POST" and kind != "application/json":
+        if request.method == "POST" and kind != "application/json":
             raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
-        if route.token == ALWAYS:
+        if route.needs_token:
             self._check_token(request)
 
     def _check_token(self, request: Request, why: str = "") -> None:
@@ -200,21 +190,17 @@ class Application:
     async def change(self, request: Request) -> Answer:
         """Change the served model, or save it now."""
         service, (wanted, is_one) = self.service, await self._rows_of(request)
-        changes: dict[str, tuple[type, str, Callable[..., Any]]] = {
-            "roll_back_to": (int, "NUMBER", service.roll_back),
-            "take": (str, "FILE", service.take),
-            "save": (bool, "true", lambda _: service.save()),
+        changes: dict[str, tuple[type, Callable[..., Any]]] = {
+            "roll_back_to": (int, service.roll_back),
+            "take": (str, service.take),
+            "save": (bool, lambda _: service.save()),
         }
         name, value = next(iter(wanted[0].items()), ("", None))
-        kind, _, change = changes.get(name, (None, "", print))
+        kind, change = changes.get(name, (None, print))
         if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
-            known = ", ".join(f'{{"{name}": {value}}}' for name, (_, value, _) in changes.items())
-            raise _RequestError(400, f"send an object, which is one of {known}")
-        before = service.columns
+            raise _RequestError(400, 'send one of {"roll_back_to": NUMBER}, {"take": FILE}, {"save": true}')
         await run_in_threadpool(change, value)
-        version, after = await run_in_threadpool(lambda: service.store.versions[-1].number), service.columns
-        changed = {"columns_added": [*after - before], "columns_left_out": [*before - after]}
-        return 200, {"version": version} | {name: sorted(columns) for name, columns in changed.items() if columns}
+        return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
 
     async def live(self, request: Request) -> Answer:
         """Answer by the event loop alone, also while all threads are busy."""
@@ -249,111 +235,33 @@ def _of(function: Callable[[Application], Any]) -> Callable[[Application, Reques
     return answer
 
 
-ALWAYS, FOR_IDS, NEVER = "always", "for rows with ids", "never"  # when the token is needed
-_ROW = {"$ref": "#/components/schemas/Row"}
-_ROWS = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
-_ERRORS = {
-    "400": "The body is not an object or an array of objects.",
-    "401": "The token is missing.",
-    "403": "Another host is meant.",
-    "413": "There is too much.",
-    "415": "The body is not called JSON.",
-    "422": "A row cannot be used; none of the request was.",
-    "503": "Nothing could be written down; none of the request was learned. It may be sent again.",
-}
-_NAMED = {NAME: "A name of the request, which is learned once, however often it is sent."}
-_CONFORMAL = {
-    "interval": "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite.",
-    "quantiles": "Levels, as 0.1,0.9, of quantiles of numbers.",
-    "set": "Coverages of sets of classes, the most probable class first.",
-    "conditional": "class: sets cover the rows of each class.",
-}
-
-
 class Route(NamedTuple):
-    """A route: a method, a path and its handler; a POST has a body."""
+    """How requests of a method and a path are answered."""
 
-    method: str
-    path: str
     answer: Callable[[Application, Request], Awaitable[Answer]]
-    summary: str
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    token: str = NEVER
-    content: str = "application/json"
-    body: Mapping[str, Any] = _ROWS
+    query: tuple[str, ...] = ()  # its parameters
+    needs_token: bool = False
 
 
-_VERSIONS = "Versions that are kept; the last is the current one."
-_PREDICT = "Predict a row, or an array of rows; one with an id waits for its label, which needs the token."
-_LEARN = "Learn rows, which have TARGET among their columns."
-_LABELS = "Learn rows predicted with an id: an id and TARGET each."
-_CHANGES = '{"roll_back_to": NUMBER}, {"take": FILE} or {"save": true}.'
-_CLASS = {"class": "The class whose margin is explained."}
-ROUTES = (
-    Route("POST", "/predict", Application.predict, _PREDICT, _CONFORMAL, token=FOR_IDS),
-    Route("POST", "/explain", Application.explain, "What each column contributes to the margin of a row.", _CLASS),
-    Route("POST", "/learn", Application.learn, _LEARN, headers=_NAMED, token=ALWAYS),
-    Route("POST", "/labels", Application.learn, _LABELS, headers=_NAMED, token=ALWAYS),
-    Route("POST", "/versions", Application.change, _CHANGES, token=ALWAYS, body={"type": "object"}),
-    Route(
-        "GET", "/versions", _of(lambda app: [version._asdict() for version in app.service.store.versions]), _VERSIONS
-    ),
-    Route(
-        "GET", "/model", _of(lambda app: app.service.state()), "What the model is, what it has learned, and how well."
-    ),
-    Route("GET", "/live", Application.live, "Whether the process answers."),
-    Route("GET", "/ready", Application.ready, "Whether it can learn and save; status 503 if not."),
-    Route(
-        "GET",
-        "/metrics",
-        _of(lambda app: generate_latest(app.metrics.registry)),
-        "Numbers for Prometheus.",
-        content="text/plain",
-    ),
-    Route("GET", "/openapi.json", _of(lambda app: description(app.service.state())), "This description."),
-)
-
-
-def description(state: dict[str, Any]) -> dict[str, Any]:
-    """The description for a model with a state (:meth:`tunefree.serving.service.Service.state`).
-
-    >>> described = description({"columns": ["age"], "target": "rich"})
-    >>> [*described["paths"]][:3], [*described["components"]["schemas"]["Row"]["properties"]]
-    (['/predict', '/explain', '/learn'], ['age'])
-    """
-    paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
-        answer = {"description": "The answer.", "content": {route.content: {}}}
-        summary = route.summary.replace("TARGET", repr(state["target"]))
-        described: dict[str, Any] = {"summary": summary, "responses": {"200": answer}}
-        if route.method == "POST":
-            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
-            described["responses"] |= {status: {"description": problem} for status, problem in _ERRORS.items()}
-            described["parameters"] = [
-                {"name": name, "in": place, "schema": {"type": "string"}, "description": meaning}
-                for place, parameters in (("query", route.query), ("header", route.headers))
-                for name, meaning in parameters.items()
-            ]
-        if route.token != NEVER:
-            described["security"] = [*([{}] if route.token == FOR_IDS else []), {"token": []}]
-        paths.setdefault(route.path, {})[route.method.lower()] = described
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "tunefree", "version": version("tunefree")},
-        "paths": paths,
-        "components": {
-            "schemas": {"Row": {"type": "object", "properties": {name: {} for name in state["columns"]}}},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-    }
+ROUTES = {
+    ("POST", "/predict"): Route(Application.predict, SURENESS),
+    ("POST", "/explain"): Route(Application.explain, ("class",)),
+    ("POST", "/learn"): Route(Application.learn, needs_token=True),
+    ("POST", "/labels"): Route(Application.learn, needs_token=True),
+    ("POST", "/versions"): Route(Application.change, needs_token=True),
+    ("GET", "/versions"): Route(_of(lambda app: [version._asdict() for version in app.service.store.versions])),
+    ("GET", "/model"): Route(_of(lambda app: app.service.state())),
+    ("GET", "/live"): Route(Application.live),
+    ("GET", "/ready"): Route(Application.ready),
+    ("GET", "/metrics"): Route(_of(lambda app: generate_latest(app.registry))),
+}
 
 
 def _unknown(method: str, path: str) -> _RequestError:
-    allowed = ", ".join(route.method for route in ROUTES if route.path == path)
-    problem = f"this path answers to {allowed}" if allowed else "there is no such path"
-    problem = f"{method} {path}: {problem}; GET /openapi.json describes all paths"
-    return _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
+    if allowed := ", ".join(answered for answered, other in ROUTES if other == path):
+        return _RequestError(405, f"{method} {path}: this path answers to {allowed}", {"Allow": allowed})
+    paths = ", ".join(dict.fromkeys(other for _, other in ROUTES))
+    return _RequestError(404, f"{method} {path}: there is no such path; there are {paths}")
 
 
 def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:
@@ -403,12 +311,6 @@ def _no_number(name: str) -> None:
     raise _RequestError(400, f"the request is not JSON: {name} is no number; send null where it is not known")
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise _RequestError(400, f"a number has {len(digits)} digits; send at most {MOST_DIGITS}")
-    return int(digits)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; as this is no machine code, other threads may go on after each."""
     read = dict(pairs)
@@ -419,7 +321,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-_READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_object)
+_READER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_object)
 
 
 class _Server(uvicorn.Server):

@@ -29,11 +29,10 @@ from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
-from tunefree.serving.rows import REQUEST, Reader, going_on
+from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Converted, Refused
-from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
@@ -114,31 +113,22 @@ class Request:
 
 
 class Learner:
-    """The thread that learns, publishes and saves the store's current version.
+    """The thread that learns, publishes and saves the store's current version."""
 
-    Attributes
-    ----------
-    published : Published
-        What predicts.
-    broken : str or None
-        Why nothing can be learned any more.
-    failure : str or None
-        Why the last version could not be saved.
-    sequence : int
-        Of the last event that was learned.
-    recent : float or None
-        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
-    """
+    published: Published  # what predicts
+    sequence: int  # of the last event that was learned
+    recent: float | None  # mean loss of the latest rows before they were learned, whose weights halve in HALF rows
 
-    def __init__(
-        self, store: Store, model: Trained, reader: Reader, keeping: Keeping, types: ColumnTypes, counts: Counts
-    ) -> None:
+    def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
-        self._types, self._counts = types, counts
-        self.broken: str | None = None
-        self.failure: str | None = None
+        self._counts = counts
+        self.broken: str | None = None  # why nothing can be learned any more
+        self.failure: str | None = None  # why the last version could not be saved
+        self.n_published = 0
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
         self._todo: deque[Request | Due | None] = deque()  # what was taken of the queue
+        self._together: list[Request] = []  # what of it is learned next
+        self._names, self._n_rows = set[str](), 0  # of these requests and their rows
         self._looked = 0.0  # when rows that have waited too long were dropped last
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
@@ -171,9 +161,7 @@ class Learner:
         self._queue.put(None)
         self._thread.join()
         while not self._queue.empty():
-            self._todo.append(self._queue.get())
-        for late in self._todo:
-            if late is not None:
+            if (late := self._queue.get()) is not None:
                 late.answer.set_exception(StoreError("the server has ended; nothing of this request was learned"))
 
     def _run(self, model: Trained, started: Future[None]) -> None:
@@ -186,24 +174,27 @@ class Learner:
             started.set_exception(error)
             return
         started.set_result(None)
-        while True:
+        is_open = True
+        while is_open:
             self._fetch()
-            if self._todo and self._todo[0] is None:
-                break
-            if self._todo and isinstance(due := self._todo[0], Due):
-                self._todo.popleft()
-                due.do()
-            self._process(self._next_requests())
-            if self.broken is None:
-                self._keep_up()
+            while self._todo:
+                task = self._todo.popleft()
+                if isinstance(task, Request):
+                    self._put(task)
+                    continue
+                self._process()
+                if task is None:
+                    is_open = False
+                else:
+                    task.do()
+            self._process()
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
-        self.trained = going_on(model, self._types)
-        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
-        self.recent: float | None = None
+        self.trained = continued(model)
+        self.sequence, self.unsaved, self._retry, self.recent = sequence, 0, 0.0, None
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -215,18 +206,17 @@ class Learner:
                 events = []
         self._learn(events)
         if self.unsaved:
-            self._counts.replayed = self.unsaved
+            self._counts.rows_replayed = self.unsaved
             tell("replayed", rows=self.unsaved)
 
     def _fetch(self) -> None:
-        """Take the submitted requests; if there are none, wait for one or until it is time to publish."""
+        """Take submitted requests up to the end; if there are none, wait for one or until it is time to publish."""
         patience = TICK
         if self._is_stale and self.broken is None:
             patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
         with suppress(queue.Empty):
-            if not self._todo:
-                self._todo.append(self._queue.get(timeout=patience))
-            while len(self._todo) < TOGETHER:
+            self._todo.append(self._queue.get(timeout=patience))
+            while self._todo[-1] is not None and len(self._todo) < TOGETHER:
                 self._todo.append(self._queue.get_nowait())
 
     @property
@@ -247,42 +237,32 @@ class Learner:
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
-    def _next_requests(self) -> list[Request]:
-        """Requests that are learned together; those that were learned before, or cannot be used, are answered.
+    def _put(self, request: Request) -> None:
+        """Put a request with those that are learned next; it is answered if it was learned before, or cannot be used.
 
-        No name and no id comes twice among them. One that brings a column comes alone: what kind of column that is
-        depends on its rows.
+        No name and no id comes twice among them.
         """
-        requests, names, n_rows = list[Request](), set[str](), 0
-        while self._todo and isinstance(request := self._todo[0], Request):
-            request_names = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
-            request_names |= set() if request.name is None else {f"request {request.name}"}
-            if requests and (n_rows + len(request.sent) > TOGETHER or names & request_names):
-                break
-            is_alone = False
-            try:
-                if (before := self._answered(request)) is not None:
-                    request.answer.set_result(before)
-                else:
-                    self._join(request)
-                    is_alone = self._reader.learns_columns and self._reader.has_new_columns(self.trained, request.rows)
-            except Exception as error:
-                self._refuse(request, error)
-            if not request.answer.done():
-                if is_alone and requests:
-                    break
-                requests.append(request)
-                names, n_rows = names | request_names, n_rows + len(request.sent)
-            self._todo.popleft()
-            if is_alone:
-                break
-        return requests
+        names = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
+        names |= set() if request.name is None else {f"request {request.name}"}
+        if self._n_rows + len(request.sent) > TOGETHER or names & self._names:
+            self._process()
+        try:
+            if (before := self._answered(request)) is not None:
+                request.answer.set_result(before)
+                return
+            self._join(request)
+        except Exception as error:
+            self._refuse(request, error)
+            return
+        self._together.append(request)
+        self._names |= names
+        self._n_rows += len(request.sent)
 
     def _answered(self, request: Request) -> Row | None:
         """The answer to a request that is repeated; None if it is new."""
         if request.name is None or (before := self._journal.answered(request.name)) is None:
             return None
-        self._counts.repeated += 1
+        self._counts.requests_repeated += 1
         digest, answer = before
         if digest != request.digest:
             problem = f"a request named {request.name!r} came before, and held something else"
@@ -293,7 +273,7 @@ class Learner:
         if isinstance(error, StoreError):
             tell("not written", problem=str(error))
         else:
-            self._counts.refused += 1
+            self._counts.requests_refused += 1
         request.answer.set_exception(without_frames(error))
 
     def _join(self, request: Request) -> None:
@@ -318,10 +298,18 @@ class Learner:
             request.ids.append(id)
             request.remembered += [] if row.remembered is None else [row.remembered]
 
-    def _process(self, requests: list[Request]) -> None:
+    def _process(self) -> None:
+        """Learn the requests that are together, and do what is due."""
+        requests, self._together, self._names, self._n_rows = self._together, [], set(), 0
+        if requests:
+            self._learn_together(requests)
+        if self.broken is None:
+            self._keep_up()
+
+    def _learn_together(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
         try:
-            if requests and self.broken is not None:
+            if self.broken is not None:
                 raise StoreError(self.broken)
             usable, converted = self._checked(requests)
             events = self._written(usable)
@@ -336,7 +324,7 @@ class Learner:
             self._break(error, usable)
             return
         for request in usable:
-            self._counts.unknown += len(request.unknown)
+            self._counts.labels_unknown += len(request.unknown)
             request.answer.set_result(request.outcome())
 
     def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
@@ -370,16 +358,12 @@ class Learner:
         """Learn events together, whose rows were converted to something as they were checked.
 
         They are learned one by one if the model would depend on which of them came together, which a process that is
-        started again does not know: a run of rows of one group is predicted before any is learned, and what kind of
-        column a new one is depends on its rows.
+        started again does not know: a run of rows of one group is predicted before any is learned.
         """
         if not events:
             return
         trained = self.trained
-        has_groups = trained.encoder.group is not None
-        if len(events) > 1 and (
-            has_groups or any(self._reader.has_new_columns(trained, event.rows) for event in events)
-        ):
+        if len(events) > 1 and trained.encoder.group is not None:
             for event in events:
                 self._learn([event])
             return
@@ -394,7 +378,7 @@ class Learner:
         if (weight := metrics.weight - before[0]) > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
-        self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)
+        self._counts.rows_learned, self.unsaved = self._counts.rows_learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
 
     def _break(self, error: Exception, requests: list[Request]) -> None:
@@ -414,16 +398,20 @@ class Learner:
         for request in requests:
             request.answer.set_exception(StoreError(self.broken))
 
+    def copied(self) -> Published:
+        """The learned model as it is now; to be called :meth:`between` learning."""
+        trained = self.trained
+        model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
+        return Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
+
     def _publish(self) -> None:
         """Publish the learned model for predictions, and pause much longer than that takes."""
-        start, trained = time.thread_time(), self.trained
-        model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
-        latest = Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
+        start, latest = time.thread_time(), self.copied()
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             latest.model.predict(batch.rows)
-        self.published = latest
+        self.published, self.n_published = latest, self.n_published + 1
         self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
 
     def settle(self) -> None:
@@ -445,7 +433,7 @@ class Learner:
             self.unsaved, self.failure = 0, None
         except TunefreeError as error:
             self.failure, self._retry = str(error), time.monotonic() + RETRY
-            self._counts.failed_saves += 1
+            self._counts.saves_failed += 1
             tell("not saved", problem=str(error))
 
     def replace(self, model: Trained, reason: str) -> int:
@@ -474,6 +462,6 @@ class Learner:
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
         with self._journal.transaction():
             dropped = self._journal.drop_old(seconds)
-        self._counts.dropped_for_age += dropped
+        self._counts.waiting_dropped_for_age += dropped
         if dropped:
             tell("dropped for age", rows=dropped)

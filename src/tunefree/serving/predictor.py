@@ -125,7 +125,7 @@ class Predictor:
                     without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
                     asked.waiting.append(Waiting(id, without_target, kept))
         asked.answers += answers
-        self._counts.predicted += len(rows)
+        self._counts.rows_predicted += len(rows)
 
     def _keep(self, group: list[Asked]) -> None:
         """Let rows wait for their labels, or put an error into answers to rows that could not be written."""
@@ -134,9 +134,9 @@ class Predictor:
             return
         try:
             with self._journal.transaction():
-                self._counts.dropped_for_size += self._journal.keep_waiting(waiting, self._keeping.remember)
+                self._counts.waiting_dropped_for_size += self._journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as error:
-            self._counts.not_kept += len(waiting)
+            self._counts.waiting_not_kept += len(waiting)
             tell("not written", problem=str(error))
             for answer in [answer for asked in group for answer in asked.answers if "id" in answer]:
                 answer["waits_for_label"] = False

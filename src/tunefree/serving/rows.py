@@ -1,36 +1,33 @@
 """Rows of requests: the columns and labels they may have, and their encoding for a model.
 
 The columns and the classes of a model in operation are closed: a name or a label that it does not know is more often a
-mistake than news. Either can be opened.
+mistake than news. Classes can be opened; further columns are learned by a training that goes on.
 """
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from dataclasses import replace
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import DataError, listed, nearest
-from tunefree.model_files.trained import Trained, continued
+from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.serving.journal import Row
-from tunefree.serving.settings import LEARN, REFUSE, Admission
+from tunefree.serving.settings import REFUSE, Admission
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects, shown
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
-from tunefree.stream.schema import as_written, is_among, with_numbers_as_texts
+from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
 OTHERS = "(others)"
-CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'` or `unknown_columns='learn'`"
+CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'`"
 
 
 class Reader:
@@ -38,7 +35,6 @@ class Reader:
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
-        self.learns_columns = admission.unknown_columns == LEARN
         self._ignored = Counter[str]()
         self._row_encoder: RowEncoder | None = None
 
@@ -72,7 +68,7 @@ class Reader:
             odd.comparison = None  # which is of columns that were fewer
         if (batch := self._known_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
-        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
+        chunk, unknown = self._chunk(trained, rows)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
@@ -103,34 +99,21 @@ class Reader:
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
 
-        What their columns are converted to is returned, too, unless some are new. Raises a DataError if one of them
-        cannot be learned; nothing has changed then.
+        What their columns are converted to is returned, too. Raises a DataError if one of them cannot be learned;
+        nothing has changed then.
         """
         if not rows:
             return [], None
-        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns, learning=True)
+        chunk, unknown = self._chunk(trained, rows, learning=True)
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
         converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
-        if self.learns_columns and self.has_new_columns(trained, rows):
-            copy.deepcopy(trained.encoder).encode(chunk, True, refused, True)  # whether what is new can be a column
-            converted = None
         self._count_ignored(unknown)
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
             row, dropped = flattened(row) if names else row, {*names, *no_id}
             kept.append({name: cell for name, cell in row.items() if name not in dropped})
         return kept, converted
-
-    def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
-        """Whether rows of the journal, or to be in it, bring columns to a model."""
-        known, left_out = names_of(trained)
-        return any(self._unknown_names(flattened(row), known, left_out) for row in rows)
-
-    def _unknown_names(self, flat: Row, known: dict[str, Any], left_out: list[str]) -> list[str]:
-        """The columns of a row that are not known; of those that are null nothing is known, as of those absent."""
-        further = [name for name, cell in flat.items() if name not in known and cell is not None]
-        return [name for name in further if name != self.id_name and not is_among(name, left_out)]
 
     def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
@@ -156,18 +139,18 @@ class Reader:
         spares doing it again.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
-        chunk = self._chunk(trained, rows, LEARN, True)[0] if converted is None else converted.chunk
+        chunk = self._chunk(trained, rows, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:
             return encoder.encode(chunk, True, refused, True)
         return encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
 
-    def _chunk(
-        self, trained: Any, rows: list[Row], unknown_columns: str, learning: bool = False
-    ) -> tuple[Chunk, list[list[str]]]:
+    def _chunk(self, trained: Any, rows: list[Row], learning: bool = False) -> tuple[Chunk, list[list[str]]]:
         """Rows as a table, and for each the names of columns that were ignored."""
         encoder = trained.encoder
         rows, types = with_numbers_as_texts(encoder, rows), encoder.types()
+        left_out = [*trained.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+        known = dict.fromkeys([*types, *left_out])
         for row in rows:
             if type(group := row.get(encoder.group)) is int:
                 row[encoder.group] = str(group)  # as files have it
@@ -179,13 +162,14 @@ class Reader:
             unused.append(self.id_name)
         columns = [column.name for column in encoder.columns]
         needed = list(compress(columns, encoder.profile.present == encoder.profile.rows))
-        (known, left_out), is_open = names_of(trained), learning and unknown_columns == LEARN
         for place, row in enumerate(rows, 1):
             for name in unused:
                 row.pop(name, None)
             flat = rows[place - 1] = flattened(row)
-            names = [] if is_open else self._unknown_names(flat, known, left_out)
-            if names and unknown_columns == REFUSE:
+            # Of columns that are null nothing is known, as of those that are absent.
+            names = [name for name, cell in flat.items() if name not in known and cell is not None]
+            names = [name for name in names if name != self.id_name and not is_among(name, left_out)]
+            if names and self._admission.unknown_columns == REFUSE:
                 hint = renamed([name for name in columns if name not in flat], names)
                 hint = hint or nearest(names[0], list(known), "columns")
                 raise DataError(f"the model does not know it ({hint})", REQUEST, place, names[0], CLOSED)
@@ -196,13 +180,6 @@ class Reader:
         return read_objects(rows, types, REQUEST), unknown
 
 
-def names_of(trained: Any) -> tuple[dict[str, Any], list[str]]:
-    """The names of columns that a model knows, and of those among them that are left out."""
-    encoder = trained.encoder
-    left_out = [*trained.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
-    return dict.fromkeys([*encoder.types(), *left_out]), left_out
-
-
 def _check_present(columns: list[str], needed: list[str], flat: Row, place: int) -> None:
     """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
     looked_for = needed if any(name in flat or is_among(name, flat) for name in columns) else columns
@@ -210,9 +187,3 @@ def _check_present(columns: list[str], needed: list[str], flat: Row, place: int)
     if absent:
         problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
         raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
-
-
-def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
-    """A model as it learns rows of requests, whose strings write numbers and dates in some way."""
-    trained = continued(model)
-    return replace(trained, encoder=as_written(trained.encoder, None, column_types))

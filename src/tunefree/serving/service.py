@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-import weakref
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.storage import check_writable
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import Reference
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.model import published
 from tunefree.serving.events import Counts
 from tunefree.serving.journal import Row, StoreError
-from tunefree.serving.learner import Learner, Request
+from tunefree.serving.learner import Learner, Published, Request
 from tunefree.serving.predictor import Predictor
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
@@ -27,7 +22,6 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.layout import Layout
-from tunefree.stream.notation import ColumnTypes
 from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted
@@ -53,8 +47,6 @@ class Service:
         Which rows are taken.
     keeping : Keeping
         What is kept, how long, and when it is saved.
-    column_types : ColumnTypes, optional
-        How strings of rows write numbers and dates; by default as the file of training did.
 
     Raises
     ------
@@ -79,7 +71,6 @@ class Service:
         folder: str | Path | None = None,
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
-        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> None:
         self.admission, self.counts, self._keeping = admission, Counts(), keeping
         if model is not None:
@@ -96,7 +87,7 @@ class Service:
                 raise ModelError(f"{problem}; name another")
             self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
-            self.learner = Learner(self.store, current, learns, keeping, column_types, self.counts)
+            self.learner = Learner(self.store, current, learns, keeping, self.counts)
             self.explainer = Explainer(self.learner, explains)
             self.predictor = Predictor(
                 lambda: self.learner.published, predicts, self.store.journal, keeping, self.counts, self.odd
@@ -179,11 +170,6 @@ class Service:
         self.odd.comparison = None
         return number
 
-    @property
-    def columns(self) -> set[str]:
-        """The columns that rows have."""
-        return {column.name for column in self.learner.published.encoder.columns}
-
     def state(self) -> Row:
         """The state of the model, the rows learned, and the losses of these rows before they were learned."""
         learner, published, counts = self.learner, self.learner.published, self.counts
@@ -204,14 +190,14 @@ class Service:
             "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
             "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
-            "learned": counts.learned,
+            "learned": counts.rows_learned,
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
             "waiting": self.store.journal.n_rows["waiting"],
             "most_waiting": self._keeping.remember,
-            "dropped_for_size": counts.dropped_for_size,
-            "dropped_for_age": counts.dropped_for_age,
+            "dropped_for_size": counts.waiting_dropped_for_size,
+            "dropped_for_age": counts.waiting_dropped_for_age,
         }
 
 
@@ -225,8 +211,8 @@ class Explainer:
     def __init__(self, learner: Learner, reader: Reader) -> None:
         self._learner, self._reader = learner, reader
         self._thread = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
-        # The model that predicted when the latest copy was made, that copy, and its terms.
-        self._latest: tuple[weakref.ref[Any], Trained, Decomposition] | None = None
+        # The number of the publication when the latest copy was made, that copy, and its terms.
+        self._latest: tuple[int, Published, Decomposition] | None = None
 
     def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
         """Submit rows to be explained."""
@@ -237,15 +223,15 @@ class Explainer:
         self._thread.shutdown()
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:
-        if self._latest is None or self._latest[0]() is not self._learner.published.model:
+        if self._latest is None or self._latest[0] != self._learner.n_published:
             self._latest = None  # which has the memory that the next one needs
-            since, trained, reference = self._learner.between(self._copied)
-            terms = Decomposition(trained.model, Layout.of_encoder(trained.encoder), reference=reference)
-            self._latest = since, trained, terms
-        _, trained, terms = self._latest
-        model = trained.model
-        batch, _ = self._reader.batch(trained, rows, Refused(target=trained.encoder.target))
-        explained = explanation.Explainer(trained, terms, label).of(Predicted(batch, model.predict(batch.rows)))
+            number, copied, reference = self._learner.between(self._copied)
+            terms = Decomposition(copied.model, Layout.of_encoder(copied.encoder), reference=reference)
+            self._latest = number, copied, terms
+        _, copied, terms = self._latest
+        model: Any = copied.model
+        batch, _ = self._reader.batch(copied, rows, Refused(target=copied.encoder.target))
+        explained = explanation.Explainer(copied, terms, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
             class_entry = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
@@ -253,12 +239,11 @@ class Explainer:
             answers.append({**class_entry, "margin": margin, "contributions": contributions})
         return answers
 
-    def _copied(self) -> tuple[weakref.ref[Any], Trained, Reference]:
+    def _copied(self) -> tuple[int, Published, Reference]:
         """The model as it is now; contributions are relative to the rows of the reference."""
-        self._learner.settle()
-        trained = self._learner.trained
-        apart = replace(trained, model=published(trained.model), encoder=copy.deepcopy(trained.encoder))
-        return weakref.ref(self._learner.published.model), apart, Reference.of(trained.model, True)
+        learner = self._learner
+        learner.settle()
+        return learner.n_published, learner.copied(), Reference.of(learner.trained.model, True)
 
 
 def check_serves(trained: Trained) -> None:
@@ -278,8 +263,7 @@ def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None
         return None, path
     if str(output) == "-":
         raise ModelError("-: this is not written to standard output; name a folder")
-    if output is not None and not output.exists():
-        check_writable(output)
-    elif output is not None and (not output.is_dir() or (any(output.iterdir()) and not is_store(output))):
+    is_other = output is not None and output.exists() and not is_store(output)
+    if output is not None and is_other and (not output.is_dir() or any(output.iterdir())):
         raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
     return Trained.load(path), output

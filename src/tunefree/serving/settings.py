@@ -9,7 +9,7 @@ from pathlib import Path
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import Parameters, parameter
 
-REFUSE, IGNORE, LEARN = "refuse", "ignore", "learn"
+REFUSE, IGNORE = "refuse", "ignore"
 ROWS, KEEPING, SERVER = "Rows", "What is kept", "The server"  # panels of the help
 POWER, PROCESS = "power", "process"
 FEWEST_LETTERS = 16  # of a token
@@ -29,9 +29,9 @@ class Admission(Parameters):
     id: str = parameter("id", "The name under which rows have their id.", ROWS, metavar="COL")
     unknown_columns: str = parameter(
         REFUSE,
-        "What to do with a column that the model does not know: refuse the row, ignore and count it, or learn it.",
+        "What to do with a column that the model does not know: refuse the row, or ignore the column and count it.",
         ROWS,
-        choices=(REFUSE, IGNORE, LEARN),
+        choices=(REFUSE, IGNORE),
     )
     new_classes: bool = parameter(
         False, "Learn labels that the model does not know; by default such rows are refused.", ROWS

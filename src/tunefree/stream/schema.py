@@ -499,7 +499,7 @@ def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
     return same and first.numbers(numbers).equals(second.numbers(numbers))
 
 
-def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) -> Any:
+def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     """An encoder that shares its features with another, and reads numbers and dates as a sample has them."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
@@ -509,13 +509,10 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
     trained |= {name: adapted.notations.get(name) for name in roles}
     texts = dict[str, Any]()
-    if sample is None:  # rows to come are as the user says
-        trained = {name: column_types.notation or notation for name, notation in trained.items()}
-    else:
-        known = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
-        for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
-            if name in known and family(array.type) == "string":
-                texts[name] = without_words(without(array, adapted.na_values), name, (), Faults())
+    known = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+    for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
+        if name in known and family(array.type) == "string":
+            texts[name] = without_words(without(array, adapted.na_values), name, (), Faults())
     file = FileNotation(texts, trained, column_types.notation)
     adapted.columns = [copy.copy(column) for column in adapted.columns]
     for column in adapted.columns:
@@ -529,7 +526,7 @@ def as_written(encoder: Any, sample: Chunk | None, column_types: ColumnTypes) ->
     notations = {name: file.number_notation(name) for name in roles}
     adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
     adapted.notes = file.notes
-    if column_types.notation is not None and sample is not None and not texts.keys() & trained.keys():
+    if column_types.notation is not None and not texts.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     return adapted

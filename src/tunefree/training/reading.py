@@ -317,13 +317,10 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
     return chunk.data.select(list(names)).filter(boolean_array(np.isin(row_numbers(chunk), numbers)))
 
 
-def ahead(
-    items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
-) -> Iterator[Any]:
+def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Iterator[Any]:
     """Iterate over items that a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
     ``stop``: through which items come; once it was asked, and no item waits, Stopped is raised.
-    ``idle``: called now and then, as long as the thread waits for rows, and all items were taken.
 
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
@@ -353,7 +350,7 @@ def ahead(
     try:
         while True:
             wanted.release()
-            is_item, item = waiting.get() if stop is None else _next(waiting, stop, idle)
+            is_item, item = waiting.get() if stop is None else _next(waiting, stop)
             if is_item:
                 yield item
             elif item is None:
@@ -374,17 +371,14 @@ def _end_readers() -> None:
         thread.join(PATIENCE)
 
 
-def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
+def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop) -> tuple[bool, Any]:
     """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
         with stop.paused() as is_waiting:
-            if is_waiting and waiting.empty():
-                if stop.number:
-                    return False, Stopped()
-                if idle is not None:
-                    idle()
+            if is_waiting and stop.number and waiting.empty():
+                return False, Stopped()
 
 
 def no_rows(source: Source) -> DataError:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-import time
 from collections.abc import Callable
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.parameters import require
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
@@ -19,7 +18,6 @@ from tunefree.stream.text import open_text
 from tunefree.training.callbacks import Callback, Step
 
 PIECE = 2**20  # bytes that are hashed at a time
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
 
 
 def check_kind(trained: Trained, source: Source) -> None:
@@ -98,51 +96,30 @@ def _size(file: str) -> int:
     return 0 if file == "-" else os.stat(file).st_size
 
 
-def interval_of(text: int | str) -> tuple[int, float]:
-    """Rows and seconds between two checkpoints as users write them, 0 of the other.
-
-    >>> interval_of("10m"), interval_of(5000)
-    ((0, 600.0), (5000, 0.0))
-    """
-    written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
-    if written is None or isinstance(text, bool):
-        raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
-    if text != 0 and float(written[1] or written[2]) == 0.0:
-        raise ModelError(f"`save_every` must be above 0, not {text!r}; leave it out to save at the end")
-    return (int(written[1]), 0.0) if written[1] is not None else (0, float(written[2]) * UNITS[written[3]])
-
-
 class Checkpoints(Callback):
     """The file to which a training is saved on the way; see :func:`tunefree.train`."""
 
     may_end = False
 
     def __init__(
-        self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, tell: Callable[[str], None]
+        self, path: str | os.PathLike[str] | None, save_every: int, resume: bool, tell: Callable[[str], None]
     ) -> None:
-        self.rows, self.seconds = interval_of(interval)
-        for name, value in (("save_every", self.rows or self.seconds), ("resume", resume)):
+        require("save_every", int, save_every, low=0)
+        for name, value in (("save_every", save_every), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.tell = path, tell
+        self.path, self.rows, self.tell = path, save_every, tell
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
-        self._last_time = time.monotonic()
 
     def begin(self, trained: Trained, source: Source) -> None:
         """Training begins, or is resumed; the source has the order in which its rows are learned."""
         self._running = self._running or RunningDigests(source)
 
-    def is_due(self, before: int = 0, rows: int = 0) -> bool:
+    def is_due(self, before: int, rows: int) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
-        if not self.seconds:
-            return bool(self.rows) and before // self.rows < rows // self.rows
-        now = time.monotonic()
-        if now - self._last_time < self.seconds:
-            return False
-        self._last_time = now
-        return True
+        return bool(self.rows) and before // self.rows < rows // self.rows
 
     def load(self, source: Source, plan: Plan) -> Trained:
         """The training to go on with; a ModelError if it is complete, of another plan, or of data that have changed."""
@@ -177,13 +154,12 @@ class Checkpoints(Callback):
     def step(self, trained: Trained, step: Step) -> None:
         """Save the training after a batch where that is due; where it fails, learning goes on."""
         self._latest = trained, step.batch.position
-        if step.batch.checkpoint is not None:
-            self._try_to_save(step.batch.checkpoint)
-
-    def save_if_due(self) -> None:
-        """Save the training where rows are waited for longer than the time between two checkpoints."""
-        if self.seconds and self._latest is not None and self.is_due():
-            self._try_to_save()
+        if step.batch.checkpoint is None:
+            return
+        try:
+            self._save(step.batch.checkpoint)
+        except ModelError as error:
+            self.tell(f"not saved: {error}; learning goes on, and the next save tries again")
 
     def stop(self) -> None:
         """Save a training that was asked to end; a ModelError if it cannot be saved."""
@@ -196,12 +172,6 @@ class Checkpoints(Callback):
             self.stop()
         except ModelError as error:
             self.tell(f"not saved: {error}")
-
-    def _try_to_save(self, encoder: Any = None) -> None:
-        try:
-            self._save(encoder)
-        except ModelError as error:
-            self.tell(f"not saved: {error}; learning goes on, and the next save tries again")
 
     def _save(self, encoder: Any = None) -> None:
         """Save the training, with a state of the encoder if the reader is ahead of the rows learned."""

@@ -57,7 +57,7 @@ def train(
     plan: Plan,
     callbacks: Sequence[Callback] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    save_every: int | str = 0,
+    save_every: int = 0,
     resume: bool = False,
     memory_limit: str | None = None,
     stop: Stop | None = None,
@@ -256,7 +256,7 @@ class _Reader:
         """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
         depth = 0 if self.may_end else 2
         try:
-            yield from ahead(self._reads(trained), depth, self.stop, self.checkpoints.save_if_due)
+            yield from ahead(self._reads(trained), depth, self.stop)
         except DataError:
             encoder = trained.encoder
             # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.

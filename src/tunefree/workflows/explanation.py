@@ -73,7 +73,7 @@ class Explainer:
     [(400, 2)]
     """
 
-    def __init__(self, trained: Trained, decomposition: Decomposition, label: Any = None) -> None:
+    def __init__(self, trained: Any, decomposition: Decomposition, label: Any = None) -> None:
         self.model, self.decomposition, self.names = trained.model, decomposition, decomposition.names
         classes, n_outputs = self.model.classes, self.model.n_outputs
         self.asked = None
