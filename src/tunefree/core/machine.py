@@ -30,10 +30,3 @@ def share_freed_memory() -> None:
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())
-
-
-def give_back_memory() -> None:
-    """Give memory back that is free, where the C library can (glibc)."""
-    library: Any = ctypes.CDLL(None) if os.name == "posix" else None
-    if hasattr(library, "malloc_trim"):
-        library.malloc_trim(ctypes.c_size_t(0))

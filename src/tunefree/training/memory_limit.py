@@ -25,7 +25,6 @@ from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
-GIVEN_BACK = 16 * CHECKED  # rows after which memory that is free is given back to the system
 CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait as columns and as rows
 DICTIONARY = 96  # bytes of a category or word in the dictionary, its name and its evidence, while some are forgotten
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows

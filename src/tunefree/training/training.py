@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import machine
 from tunefree.core.errors import DataError, warn
 from tunefree.core.rows import reach
 from tunefree.learners import family_of
@@ -34,7 +33,7 @@ from tunefree.theory.rises import LossRises
 from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.class_weights import check, with_weights
-from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
+from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, cut, end, learn, one_pass, rows_that_wait
 from tunefree.training.reading import (
     ahead,
@@ -245,8 +244,6 @@ class _Reader:
             for part in cut(trained, batch, interval):
                 if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
                     self.limit.make_room(model, n_slots)
-                    if trained.progress.rows % GIVEN_BACK == 0:
-                        machine.give_back_memory()
                 yield part
         yield from rows_that_wait(trained, self.bad.tally.copy(), interval)
         self.begun = None
