@@ -182,12 +182,9 @@ def kinds_of(model):
 
 
 @pytest.mark.parametrize("kind", [".parquet", ".feather"])
-@pytest.mark.parametrize("name", [None, "row"])
-def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind, name):
-    frame = people().set_index(pd.Index(np.arange(ROWS) + 7, name=name))
-    frame = frame[frame.age > 0]  # what is filtered has no range any more
-    frame.index = pd.Index(frame.index.to_numpy().copy(), name=name)
-    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", name or "__index_level_0__"
+def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind):
+    frame = people().set_index(np.arange(ROWS) ** 2)
+    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", "__index_level_0__"
     table = pa.Table.from_pandas(frame)
     parquet.write_table(table, data) if kind == ".parquet" else feather.write_feather(table, data)
     note = f"note: column '{column}': the index of a pandas frame, left out ({ROWS} rows, the first: {data}, row 1); "
