@@ -97,7 +97,7 @@ def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: st
         with _arrow_errors(file, title):
             batch = next(batches, None)
             for column in [] if batch is None else batch.columns:
-                _as_bytes(column).validate(full=True)  # the encoder looks for texts that are not UTF-8
+                column.validate(full=True)
             return batch
 
     def schema_of(file: str, options: Options) -> Any:
@@ -116,17 +116,6 @@ def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: st
                     yield without_index(chunk, options.named, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
     return TableReader(schema_of, chunks)
-
-
-def _as_bytes(array: Any) -> Any:
-    """An array of strings as one of bytes, which may be any; other arrays as they are."""
-    if pa.types.is_dictionary(array.type):
-        array.indices.validate(full=True)
-        return pa.DictionaryArray.from_arrays(array.indices, _as_bytes(array.dictionary), safe=False)
-    if family(array.type) != "string":
-        return array
-    is_view, is_large = pa.types.is_string_view(array.type), pa.types.is_large_string(array.type)
-    return array.view(pa.binary_view() if is_view else pa.large_binary() if is_large else pa.binary())
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     for lines in read_lines([file], start, options.block_size, **line_options):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
-        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
+        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row))
 
 
 def csv_header(file: str, options: Options) -> Header:

@@ -119,7 +119,10 @@ class _Stream:
             batch = self._next()
 
     def _next(self) -> Any:
-        return self._step(lambda: next(iter(self.reader), None))
+        batch = self._step(lambda: next(iter(self.reader), None))
+        if batch is not None:
+            self._step(lambda: batch.validate(full=True))
+        return batch
 
     def _step(self, step: Callable[[], Any]) -> Any:
         """The result of a step of the source; any exception, such as an error of a database, becomes a DataError."""
@@ -185,7 +188,9 @@ def _as_array(column: Any) -> Any:
 def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:
     try:
         array = make(column)
-        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        array.validate(full=True)
+        return array
     except OverflowError:
         remedy = "make the column floats, or strings if these are names"
         raise DataError("a whole number of more than 64 bits", name, first + 1, label, remedy) from None
