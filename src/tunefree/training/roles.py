@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ FEWEST_COUNTED = 20  # rows in which row numbers are told
 MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may name them
 LEAK = 0.02  # share of what there is to predict that a column alone leaves if it may give the target away
 FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak to be told
-ROWS_OF_A_LEAF = 20  # of the tree that shows what the other columns tell
 MOST_ALIKE, MOST_NAMED = 4, 8  # findings of one kind, and names in one of them
 BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
 FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
@@ -269,25 +268,21 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
     n = len(target)
     learned = np.arange(n) * BLOCKS // n % 2 == 0
 
-    def misses(rows: np.ndarray, predict: Callable[..., np.ndarray], option: bool) -> float:
+    def misses(rows: np.ndarray, are_codes: bool) -> float:
         """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
         halves = (learned, ~learned)
-        errors = [target[~half] - predict(rows[half], target[half], rows[~half], option) for half in halves]
+        errors = [target[~half] - predict(rows[half], target[half], rows[~half], are_codes) for half in halves]
         return float(sum(np.count_nonzero(part) if is_classes else part @ part for part in errors))
 
-    by_column = _predicted_class if is_classes else _predicted_number
-    none = misses(np.zeros(n), by_column, False)
+    predict = _predicted_class if is_classes else _predicted_number
+    none = misses(np.zeros(n), False)
     if none == 0 or (is_classes and none < FEWEST_MISSES):
         return []
     most = LEAK * none + is_classes  # a row between the classes is predicted by chance
-    alone = {name: misses(values.numbers, by_column, values.are_codes) for name, values in columns.items()}
+    alone = {name: misses(values.numbers, values.are_codes) for name, values in columns.items()}
     telling = {name: missed for name, missed in alone.items() if missed <= most}
-    others = [values.numbers for name, values in columns.items() if name not in telling]
-    without = none
-    if telling and others:
-        without = min(misses(np.column_stack(others).astype(np.float32), _predicted_by_tree, is_classes), none)
     known = "it may give the target away, unless it is known when predictions are made"
-    words = {name: _leak_in_words(missed, without, none, n, is_classes) for name, missed in telling.items()}
+    words = {name: _leak_in_words(missed, none, n, is_classes) for name, missed in telling.items()}
     return [Finding(name, LEAK_OF_TARGET, f"{word}: {known}", ignore(name)) for name, word in words.items()]
 
 
@@ -301,21 +296,11 @@ def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
     return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
 
 
-def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:
+def _leak_in_words(misses: float, none: float, n: int, is_classes: bool) -> str:
     if is_classes:
-        alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
-        comparison = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
-        return f"alone predicts {alone} of {n:,} rows right, {comparison}"
-    alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
-    return f"alone explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
-
-
-def _predicted_by_tree(here: np.ndarray, targets: np.ndarray, there: np.ndarray, is_classes: bool) -> np.ndarray:
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
-    predicted: np.ndarray = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(here, targets).predict(there)
-    return predicted
+        alone, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, none))
+        return f"alone predicts {alone} of {n:,} rows right, where the most frequent class gets {nothing}"
+    return f"alone explains {100 * max(1 - misses / none, 0.0):.2f} % of the variance of the target"
 
 
 def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
