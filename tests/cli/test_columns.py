@@ -160,12 +160,9 @@ def kinds_of(model):
 
 
 @pytest.mark.parametrize("kind", [".parquet", ".feather"])
-@pytest.mark.parametrize("name", [None, "row"])
-def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind, name):
-    frame = people().set_index(pd.Index(np.arange(ROWS) + 7, name=name))
-    frame = frame[frame.age > 0]  # what is filtered has no range any more
-    frame.index = pd.Index(frame.index.to_numpy().copy(), name=name)
-    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", name or "__index_level_0__"
+def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, train, predictions, tmp_path, kind):
+    frame = people().set_index(np.arange(ROWS) ** 2)
+    data, model, column = tmp_path / f"p{kind}", tmp_path / "m.model", "__index_level_0__"
     table = pa.Table.from_pandas(frame)
     parquet.write_table(table, data) if kind == ".parquet" else feather.write_feather(table, data)
     note = f"note: column '{column}': the index of a pandas frame, left out ({ROWS} rows, the first: {data}, row 1); "
@@ -232,16 +229,10 @@ def test_folders_predict_as_the_same_column_does(train, predictions, tmp_path):
     assert predictions(tmp_path / "a.model", plain) == predictions(tmp_path / "b.model", plain)
 
 
-def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, train, tmp_path):
-    equal = partitioned(tmp_path / "equal", "csv", lambda frame: frame.assign(year=0))
-    for path in equal.rglob("*.csv"):
-        year = path.parts[-2][5:]
-        path.write_text(path.read_text().replace(",0\n", f",{year}\n"))
-    out = train(equal, tmp_path / "m.model")
+def test_a_file_that_holds_the_column_of_its_folder_has_its_values(train, tmp_path):
+    out = train(partitioned(tmp_path / "data", "csv", lambda frame: frame.assign(year="old")), tmp_path / "m.model")
     assert "column 'job'" in out and "column 'year'" not in out
-    path.write_text(path.read_text().replace(f",{year}\n", ",1999\n", 2).replace(",1999\n", f",{year}\n", 1))
-    status, _, err = run("train", equal, "-t", "rich", "-o", tmp_path / "m.model", "--learner", "scinol2")
-    assert status == 2 and f"{path}, row 2, column 'year': '1999'" in err and f"the path says '{year}'" in err
+    assert kinds_of(tmp_path / "m.model") == {"age": "number", "year": "category", "job": "category"}
 
 
 def test_folders_may_hold_the_target_a_missing_value_and_codes(train, tmp_path):

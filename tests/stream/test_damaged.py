@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.stream.tabular import numbers, read_tables, records, skipped, text
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, read_objects
 from tunefree.stream.source import open_source
 
@@ -201,13 +200,13 @@ def test_bits_of_the_metadata_may_flip(tmp_path, name):
     assert n_refused > len(places) / 10
 
 
-def test_text_that_is_not_utf8_costs_its_row_only(tmp_path):
-    values = pa.array([b"a", b"\xff", b"c"]).view(pa.string())
-    batch = pa.record_batch({"s": values, "y": [1.5, 2.5, 3.5]})
+def test_text_that_is_not_utf8_is_refused(tmp_path):
+    batch = pa.record_batch({"s": pa.array([b"a", b"\xff", b"c"]).view(pa.string()), "y": [1.5, 2.5, 3.5]})
     path = str(tmp_path / "t.arrow")
     with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
-    chunk = next(read_tables([path]))
-    bad = BadRows(skip=True)
-    batch = TableEncoder.infer(chunk, "y").encode(chunk, True, bad)
-    assert batch.target.to_pylist() == [1.5, 3.5] and "the text is not UTF-8" in bad.tally.first[0]
+    with pytest.raises(DataError, match="not a whole Arrow file .*UTF8"):
+        list(read_tables([path]))
+    for table in (batch, {"s": batch["s"], "y": batch["y"]}):
+        with pytest.raises(DataError, match="UTF8"):
+            list(open_source(table).chunks())

@@ -31,20 +31,12 @@ def standard_input(monkeypatch, content: bytes) -> None:
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(content)))
 
 
-def after_the_header(text: bytes) -> bytes:
-    """What follows the first line that holds anything."""
-    while b"\n" in text and not text.partition(b"\n")[0].strip(b' ,"\r'):
-        text = text.partition(b"\n")[2]
-    return text.partition(b"\n")[2]
-
-
-@given(st.lists(TEXTS, max_size=3), st.integers(1, 40), st.booleans())
-def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_factory, texts, block_size, header):
+@given(st.lists(TEXTS, max_size=3), st.integers(1, 40))
+def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_factory, texts, block_size):
     folder = tmp_path_factory.mktemp("texts")
     files = [written(folder / f"{i}.txt", text) for i, text in enumerate(texts)]
-    chunks = list(read_lines(files, block_size=block_size, header=header))
-    rest = [after_the_header(text) if header else text for text in texts]
-    for file, expected in zip(files, rest, strict=True):
+    chunks = list(read_lines(files, block_size=block_size))
+    for file, expected in zip(files, texts, strict=True):
         own = [chunk for chunk in chunks if chunk.file == file]
         assert together(own) == expected
         seen = 0
@@ -53,7 +45,7 @@ def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_fac
             seen += chunk.data.tobytes().count(b"\n") + (chunk.data[-1] != 10)
             assert chunk is own[-1] or chunk.data[-1] == 10
     for i, chunk in enumerate(chunks):
-        again = list(read_lines(files, chunk.position, block_size, header=header))
+        again = list(read_lines(files, chunk.position, block_size))
         assert [(c.data.tobytes(), *c[1:]) for c in again] == [(c.data.tobytes(), *c[1:]) for c in chunks[i + 1 :]]
 
 
@@ -90,8 +82,8 @@ def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
 
 def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
     file = written(tmp_path / "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
-    assert read_beginning(file, delimiters=",").header == b'"x\ny",z'
-    assert together(read_lines([file], delimiters=",", header=True)) == b"1,2\n"
+    beginning = read_beginning(file, delimiters=",")
+    assert (beginning.header, beginning.end) == (b'"x\ny",z', 12)
     assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
 
 
@@ -125,8 +117,10 @@ def test_compressed(tmp_path, monkeypatch, extension):
 
 def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     standard_input(monkeypatch, b"x,y\n1,2\n3,4\n")
-    assert read_beginning("-").header == b"x,y"
-    assert [(c.data.tobytes(), c.row, c.file) for c in read_lines(["-"], block_size=4, header=True)] == [
+    beginning = read_beginning("-")
+    assert beginning.header == b"x,y"
+    chunks = read_lines(["-"], Position(0, beginning.end), block_size=4)
+    assert [(c.data.tobytes(), c.row, c.file) for c in chunks] == [
         (b"1,2\n", 1, "standard input"),
         (b"3,4\n", 2, "standard input"),
     ]

@@ -160,7 +160,6 @@ class Chunk(NamedTuple):
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
     optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
-    is_utf8: bool = False  # whether the strings of a table were checked
 
 
 class Converted(NamedTuple):

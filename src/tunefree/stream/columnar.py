@@ -6,7 +6,7 @@ every batch is validated before anything else sees it: a damaged file is refused
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from pyarrow import parquet
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import family
-from tunefree.stream.frames import MOST_NUMBERED, index_columns, without_index
+from tunefree.stream.frames import index_columns, without_index
 from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
 
@@ -97,45 +97,25 @@ def _reader(opener: Callable[[str], AbstractContextManager[OpenFile]], title: st
         with _arrow_errors(file, title):
             batch = next(batches, None)
             for column in [] if batch is None else batch.columns:
-                _as_bytes(column).validate(full=True)  # the encoder looks for texts that are not UTF-8
+                column.validate(full=True)
             return batch
-
-    def index_of(file: str, schema: Any, kept: Collection[str]) -> list[str]:
-        """The columns of a file that are left out, as its first rows tell wherever reading begins."""
-
-        def first() -> Any:
-            with opener(file) as opened:
-                return next_of(opened.batches(0, MOST_NUMBERED), file)
-
-        return index_columns(schema, first, kept)
 
     def schema_of(file: str, options: Options) -> Any:
         with opener(file) as opened:
-            index = index_of(file, opened.schema, options.named)
+            index = index_columns(opened.schema.names, options.named)
             return pa.schema([field for field in opened.schema if field.name not in index])
 
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
         with opener(file) as opened:
             batches = opened.batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(opened.schema)))
-            row, index = start.row, index_of(file, opened.schema, {*options.named, *schema.names})
+            row = start.row
             while (batch := next_of(batches, file)) is not None:
                 row += batch.num_rows
                 if batch.num_rows:
                     chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
-                    yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
+                    yield without_index(chunk, options.named, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
     return TableReader(schema_of, chunks)
-
-
-def _as_bytes(array: Any) -> Any:
-    """An array of strings as one of bytes, which may be any; other arrays as they are."""
-    if pa.types.is_dictionary(array.type):
-        array.indices.validate(full=True)
-        return pa.DictionaryArray.from_arrays(array.indices, _as_bytes(array.dictionary), safe=False)
-    if family(array.type) != "string":
-        return array
-    is_view, is_large = pa.types.is_string_view(array.type), pa.types.is_large_string(array.type)
-    return array.view(pa.binary_view() if is_view else pa.large_binary() if is_large else pa.binary())
 
 
 @contextmanager

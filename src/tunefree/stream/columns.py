@@ -22,7 +22,6 @@ from tunefree.core.schema import check_header, fields_of, restored
 from tunefree.stream.arrays import (
     boolean_array,
     bytes_of,
-    cast,
     is_missing,
     nulled,
     plain_numbers,
@@ -313,19 +312,6 @@ def decoded(array: Array) -> Array:
         return array
     values = array.dictionary
     return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(array.indices)
-
-
-def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
-    """The array; strings that are not UTF-8 become null and faults of their rows."""
-    if family(array.type) != "string":
-        return array
-    try:
-        array.validate(full=True)
-        return array
-    except pa.ArrowInvalid:
-        strings, failed = cast(decoded(array).cast(pa.binary()), pa.string(), safe=True)
-    faults.add(failed, column, lambda row: "the text is not UTF-8")
-    return strings
 
 
 @lru_cache(maxsize=256)

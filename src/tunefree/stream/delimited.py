@@ -59,6 +59,7 @@ class Header(NamedTuple):
     delimiter: str  # between fields
     fields: list[str]  # the names as they are in the file
     start: int = 0  # bytes before it
+    end: int = 0  # bytes of the file up to and with its line end
     comments: int = 0  # lines before it that are comments
     escaped: bool = False  # whether backslashes say that quotes belong to values
     is_row: bool = False  # whether each name is a value of its column, too
@@ -101,11 +102,12 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header, row = csv_header(file, options), start.row
     if row == 0:
         _note_beginning(header, file, bad)
-    line_options: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
+    start = start._replace(offset=max(start.offset, header.end))
+    line_options: dict[str, Any] = {"delimiters": header.delimiter, "escaped": header.escaped}
     for lines in read_lines([file], start, options.block_size, **line_options):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
-        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row), is_utf8=True)
+        yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row))
 
 
 def csv_header(file: str, options: Options) -> Header:
@@ -155,7 +157,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, start.size, start.comments, escaped, is_row)
+    return Header(names, delimiter, fields, start.size, beginning.end, start.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:

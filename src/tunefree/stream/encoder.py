@@ -30,7 +30,6 @@ from tunefree.stream.columns import (
     number_key,
     restored_fields,
     to_dictionary,
-    valid_utf8,
     without,
     without_nulls,
     without_words,
@@ -86,12 +85,6 @@ def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = (
     known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
     left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
     return [name for name in names if name not in known and not is_among(name, left_out)]
-
-
-def column_of(chunk: Chunk, name: str, faults: Faults) -> Any:
-    """A column of a chunk; texts that are no UTF-8 are faults."""
-    array = chunk.data.column(name)
-    return array if chunk.is_utf8 else valid_utf8(array, name, faults)
 
 
 def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
@@ -158,7 +151,7 @@ def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
     """The names of the rows' groups (n,)."""
     group = str(encoder.group)
     check_name("group", group, chunk.data.schema.names, chunk.file)
-    plain = blank_to_null(decoded(present_of(encoder, column_of(chunk, group, faults), group, faults)))
+    plain = blank_to_null(decoded(present_of(encoder, chunk.data.column(group), group, faults)))
     if pa.types.is_nested(plain.type) or family(plain.type) == "nested":
         remedy = "name a column of numbers or texts"
         raise DataError(f"groups cannot be of type {plain.type}", chunk.file, column=group, remedy=remedy)
@@ -179,7 +172,7 @@ def _numbers_of(
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
-    array = without(column_of(chunk, name, faults), encoder.na_values)
+    array = without(chunk.data.column(name), encoder.na_values)
     notation = encoder.notations.get(name)
     numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
@@ -255,7 +248,7 @@ class TableEncoder:
         ]:
             check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in roles and not is_among(name, ignored)]
-        arrays = {name: column_of(chunk, name, Faults()) for name in names}
+        arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
@@ -421,7 +414,7 @@ class TableEncoder:
             remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
-        arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
+        arrays = {name: present_of(self, chunk.data.column(name), name, faults) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
         arrays_of_columns = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in arrays_of_columns:
@@ -446,7 +439,7 @@ class TableEncoder:
         if self.target is None or self.target not in chunk.data.schema.names:
             return None
         hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
-        array = without(column_of(chunk, self.target, faults), self.na_values)
+        array = without(chunk.data.column(self.target), self.na_values)
         array = target_of_texts(self, array, faults, *hints)
         kind = target_family_of(array, self.target, chunk.file)
         kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind

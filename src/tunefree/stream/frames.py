@@ -1,17 +1,14 @@
 """Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
 
-Chunks are converted one at a time, so that a table is never copied as a whole. pandas lists in the metadata of a schema
-which columns are its index, also in Parquet and Feather files. An index without a name is no column of the data. One
-with a name is one, unless it numbers the rows.
+Chunks are converted one at a time, so that a table is never copied as a whole.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,45 +17,23 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import flattened, number_array
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.columns import decoded
 from tunefree.stream.tables import rows_of_a_chunk
 
-_UNNAMED = re.compile(r"__index_level_\d+__")
 _LEFT_OUT = "the index of a pandas frame, left out"
-MOST_NUMBERED = 256  # rows that are looked at
+_INDEX = re.compile(r"__index_level_\d+__")  # how pandas names an index without a name, also in files
 
 
-def index_columns(schema: Any, first: Callable[[], Any], kept: Collection[str]) -> list[str]:
-    """Columns that are the index of a pandas frame and not ``kept``; ``first`` returns the first rows."""
-    unnamed = [name for name in schema.names if _UNNAMED.fullmatch(name)]
-    named = [name for name in _listed(schema) if name not in unnamed and pa.types.is_integer(schema.field(name).type)]
-    rows = first() if set(named) - set(kept) else None
-    named = [] if rows is None else [name for name in named if _numbers_rows(rows.column(name))]
-    return [name for name in [*unnamed, *named] if name not in kept]
+def index_columns(names: Sequence[str], kept: Collection[str]) -> list[str]:
+    """Columns that are the index of a pandas frame, and not ``kept``."""
+    return [name for name in names if _INDEX.fullmatch(name) and name not in kept]
 
 
-def without_index(chunk: Chunk, index: list[str], bad: BadRows, remedy: str) -> Chunk:
+def without_index(chunk: Chunk, kept: Collection[str], bad: BadRows, remedy: str) -> Chunk:
     """A chunk without such columns, which are noted; ``remedy`` says what keeps a column, with a place for its name."""
+    index = index_columns(chunk.data.schema.names, kept)
     for name in index:
         bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy.format(name))
     return chunk._replace(data=chunk.data.drop_columns(index)) if index else chunk
-
-
-def _listed(schema: Any) -> list[str]:
-    """The columns that the metadata of a schema list as an index, as far as there are such."""
-    try:
-        listed = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        return [name for name in listed if isinstance(name, str) and schema.names.count(name) == 1]
-    except (KeyError, TypeError, ValueError, RecursionError):  # others may write what they like there
-        return []
-
-
-def _numbers_rows(column: Any) -> bool:
-    """Whether each number is the number of the row before plus 1."""
-    values = decoded(column)[:MOST_NUMBERED]
-    if values.null_count or len(values) < 2:
-        return False
-    return bool((np.diff(values.to_numpy(zero_copy_only=False).astype(np.float64)) == 1.0).all())
 
 
 def read_frame(
@@ -72,17 +47,16 @@ def read_frame(
     """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
     A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
-    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame is left
-    out, unless it is ``kept``.
+    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. An index of pandas without a
+    name is left out, unless it is ``kept``.
     """
     check_has_columns(frame, name)
-    frame, row, index = unmasked(frame), start.row, list[str]()
+    frame, row = unmasked(frame), start.row
     is_mapping = isinstance(frame, Mapping) and not hasattr(frame, "tocsr")
     if is_mapping or isinstance(frame, np.ndarray) or is_pandas(frame):
         batches = _batches(frame, row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        stream = _Stream(frame, name, kept)
-        batches, index = stream.batches(row, chunk_rows), stream.index
+        batches = _Stream(frame, name).batches(row, chunk_rows)
     else:
         is_cursor = hasattr(frame, "fetch_record_batch")
         tables = "a DataFrame, a dict of arrays, or a two-dimensional array"
@@ -91,7 +65,7 @@ def read_frame(
     for batch in batches:
         row += batch.num_rows
         chunk = Chunk(batch, name, row - batch.num_rows + 1, Position(0, row, row))
-        chunk = without_index(chunk, index, bad or BadRows(), "`numeric={!r}` keeps it")
+        chunk = without_index(chunk, kept, bad or BadRows(), "`numeric={!r}` keeps it")
         yield chunk._replace(data=flattened(chunk.data))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
@@ -127,17 +101,15 @@ def unmasked(array: Any) -> Any:
 class _Stream:
     """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
 
-    def __init__(self, frame: Any, name: str, kept: Collection[str]) -> None:
+    def __init__(self, frame: Any, name: str) -> None:
         self.name, self.rows = name, 0  # read so far
         is_stream = hasattr(frame, "__arrow_c_stream__")
         batches = frame if is_stream else pa.Table.from_batches([pa.record_batch(frame)])
         self.reader = self._step(lambda: pa.RecordBatchReader.from_stream(batches))
-        self.first = self._next()
-        self.index = index_columns(self.reader.schema, lambda: self.first, kept)
 
     def batches(self, start: int, chunk_rows: int | None) -> Iterator[Any]:
         """The batches from a row on, cut to a number of rows."""
-        batch, self.first = self.first, None
+        batch = self._next()
         size = chunk_rows or rows_of_a_chunk(len(self.reader.schema))
         while batch is not None:
             for first in range(min(start, batch.num_rows), batch.num_rows, size):
@@ -147,7 +119,10 @@ class _Stream:
             batch = self._next()
 
     def _next(self) -> Any:
-        return self._step(lambda: next(iter(self.reader), None))
+        batch = self._step(lambda: next(iter(self.reader), None))
+        if batch is not None:
+            self._step(lambda: batch.validate(full=True))
+        return batch
 
     def _step(self, step: Callable[[], Any]) -> Any:
         """The result of a step of the source; any exception, such as an error of a database, becomes a DataError."""
@@ -213,7 +188,9 @@ def _as_array(column: Any) -> Any:
 def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any], Any]) -> Any:
     try:
         array = make(column)
-        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        array.validate(full=True)
+        return array
     except OverflowError:
         remedy = "make the column floats, or strings if these are names"
         raise DataError("a whole number of more than 64 bits", name, first + 1, label, remedy) from None

@@ -123,7 +123,7 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
-        yield Chunk(batch, lines.file, row - count, position, optional=True, is_utf8=True)
+        yield Chunk(batch, lines.file, row - count, position, optional=True)
 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Chunk:

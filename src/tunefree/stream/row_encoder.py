@@ -16,7 +16,7 @@ import numpy as np
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.columns import Faults, family
-from tunefree.stream.encoder import column_of, present_of
+from tunefree.stream.encoder import present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
@@ -132,7 +132,7 @@ class RowEncoder:
                 chunk = read_objects([{column.name: value}], types, "")
         except DataError:
             return None
-        array = present_of(self.encoder, column_of(chunk, column.name, faults), column.name, faults)
+        array = present_of(self.encoder, chunk.data.column(column.name), column.name, faults)
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)

@@ -39,7 +39,6 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    valid_utf8,
     without,
     without_signs,
     without_words,
@@ -409,7 +408,7 @@ class Further:
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
                 continue
-            array = blank_to_null(decoded(without(valid_utf8(table.column(name), name, Faults()), na_values)))
+            array = blank_to_null(decoded(without(table.column(name), na_values)))
             array = nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
             present = ~is_missing(array)
             if present.any():

@@ -1,7 +1,7 @@
 """Files of tables as chunks, whatever their format, and the functions that a format of tables provides.
 
 Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
-is the same in all files becomes a column only where a model or an option asks for it.
+is the same in all files becomes a column only where a model or an option asks for it, and none if the file has it too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.core.numbers import MOST
 from tunefree.stream import formats
 from tunefree.stream.arrays import flattened
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.columns import decoded, family
+from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.text import BLOCK_SIZE
@@ -134,18 +133,14 @@ def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
 def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
     """A chunk with columns of the partitions of its file that are of use; ``bad`` counts the rows that get one."""
     for partition in getattr(file, "partitions", ()):
-        is_ignored = partition.name in options.ignored and partition.name not in options.as_written
-        if not (partition.varies or partition.name in options.named):
-            continue
-        if partition.name in chunk.data.schema.names:
-            if not is_ignored:
-                _check_equal(chunk, partition)
+        name = partition.name
+        if name in chunk.data.schema.names or not (partition.varies or name in options.named):
             continue
         values = pa.repeat(_value(partition, options, file), chunk.data.num_rows)
-        chunk = chunk._replace(data=chunk.data.append_column(partition.name, values))
-        if options.grows and partition.name not in (options.target, *options.ignored):
-            remedy = f"`ignore={partition.name!r}` leaves it out"
-            bad.note("from the names of folders", chunk.file, chunk.row, partition.name, len(values), remedy)
+        chunk = chunk._replace(data=chunk.data.append_column(name, values))
+        if options.grows and name not in (options.target, *options.ignored):
+            remedy = f"`ignore={name!r}` leaves it out"
+            bad.note("from the names of folders", chunk.file, chunk.row, name, len(values), remedy)
     return chunk
 
 
@@ -160,23 +155,3 @@ def _value(partition: Partition, options: Options, file: str) -> Any:
         problem = f"the path says {partition.text!r}, which is not of the type {to}"
         remedy = "name the folder as those that were learned"
         raise DataError(problem, display_name(file), column=partition.name, remedy=remedy) from None
-
-
-def _check_equal(chunk: Chunk, partition: Partition) -> None:
-    """Raise a DataError if a column of a chunk differs from its value in the path."""
-    values = decoded(chunk.data.column(partition.name))
-    different = values if pa.types.is_nested(values.type) else values.unique()
-    unequal = [value for value in different.to_pylist() if not _is_equal(value, partition.text)]
-    if unequal:
-        row = chunk.row + values.to_pylist().index(unequal[0])
-        problem = f"{unequal[0]!r} here, but the path says {partition.text!r}"
-        raise DataError(problem, chunk.file, row, partition.name, "correct the one or the other, or move the file")
-
-
-def _is_equal(value: Any, text: str | None) -> bool:
-    if value is None or text is None or str(value) == text:
-        return str(value) == str(text)
-    try:
-        return abs(float(value)) <= MOST and float(value) == float(text)
-    except (TypeError, ValueError, OverflowError):
-        return False

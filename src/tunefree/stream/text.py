@@ -278,20 +278,19 @@ def read_lines(
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     block_size: int = BLOCK_SIZE,
     delimiters: str = "",
-    header: bool = False,
     escaped: bool = False,
 ) -> Iterator[Chunk]:
     """Read texts as chunks of whole lines, from a position on; a chunk's ``position`` gives the chunks that follow it.
 
     A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own. Line ends between double quotes do
-    not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. With a ``header``
-    the first line of each file is no row. Quotes that a backslash precedes are doubled if they are ``escaped``.
+    not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. Quotes that a
+    backslash precedes are doubled if they are ``escaped``.
     """
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
         with closing(open_text(files[number])) as text:
             text.end, text.escaped = getattr(files[number], "end", None), escaped
-            yield from _chunks(text, begin, block_size, delimiters, header)
+            yield from _chunks(text, begin, block_size, delimiters)
 
 
 class Beginning(NamedTuple):
@@ -299,6 +298,7 @@ class Beginning(NamedTuple):
 
     header: bytes  # the first line that is neither blank nor a comment nor names the delimiter, without its line end
     start: Start  # what comes before it
+    end: int  # bytes up to and with its line end
     sample: bytes  # the first two mebibytes, from the header on
 
     @property
@@ -312,11 +312,16 @@ def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """The beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         if text.offset:
-            return Beginning(b"", Start(), b"")
+            return Beginning(b"", Start(), 0, b"")
         window = text.peek(SAMPLE).tobytes()
-        start, end = _header_of(text, delimiters)
-        header = text.peek(end).tobytes()[start.size :].rstrip(b"\r\n")
-        return Beginning(header, start, window[start.size :])
+        start, end = _header_in(window, delimiters)
+        if not end and len(window) == SAMPLE:
+            window = text.peek(text.longest_line).tobytes()
+            start, end = _header_in(window, delimiters)
+        if not end and len(window) >= text.longest_line:
+            raise _too_long(text)
+        end = end or len(window)
+        return Beginning(window[start.size : end].rstrip(b"\r\n"), start, end, window[start.size : SAMPLE])
 
 
 def read_sample(file: str) -> bytes:
@@ -433,13 +438,11 @@ def line_after(file: str, offset: int, delimiters: str) -> int:
         return start if offset < start < (text.size or 0) else 0
 
 
-def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Chunk]:
+def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str) -> Iterator[Chunk]:
     if begin.offset:
         text.skip_to(begin.offset)
     elif text.offset:
         text.skip_to(0)  # raises: it has been read
-    elif header:
-        text.take(_header_of(text, delimiters)[1])
     elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
         text.take(len(BYTE_ORDER_MARK))
     rows = begin.row
@@ -454,21 +457,14 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str,
         yield Chunk(data, text.name, first, Position(begin.file, text.offset, rows))
 
 
-def _header_of(text: ByteStream, delimiters: str) -> tuple[Start, int]:
-    """The lines before the header, and the bytes up to the end of its line."""
-    size = 1 << 13
-    while True:
-        window = text.peek(size)
-        content = window.tobytes()
-        start = start_of(content)
-        length = _find_ends(window[start.size :], delimiters).first
-        if not length and (len(window) < size or size >= text.longest_line):  # of a quote that is never closed
-            length = _find_ends(window[start.size :], "").first
-        is_commented = start.comments or content.startswith(b"#", start.size)
-        is_judged = not is_commented or content.count(b"\n", start.size) > 2  # by whole lines below the comment
-        if (length and is_judged) or len(window) < size:
-            return start, start.size + length if length else len(window)
-        size = _doubled(size, text)
+def _header_in(window: bytes, delimiters: str) -> tuple[Start, int]:
+    """The lines before the header, and the bytes up to the end of its line, 0 if it is not in the window."""
+    start = start_of(window)
+    end = window.find(b"\n", start.size) + 1
+    if b'"' in window[start.size : end]:  # the line may hold line ends, unless its quote is never closed
+        length = _find_ends(np.frombuffer(window, np.uint8)[start.size :], delimiters).first
+        end = start.size + length if length else end
+    return start, end
 
 
 def _line_ends(text: ByteStream, block_size: int, delimiters: str) -> _LineEnds:
@@ -495,9 +491,13 @@ def _line_ends(text: ByteStream, block_size: int, delimiters: str) -> _LineEnds:
 def _doubled(size: int, text: ByteStream) -> int:
     """The size of the next window to look for a line end in; too long a line is refused."""
     if size >= text.longest_line:
-        remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
-        raise DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
+        raise _too_long(text)
     return min(2 * size, text.longest_line)
+
+
+def _too_long(text: ByteStream) -> DataError:
+    remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
+    return DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
 
 
 def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:

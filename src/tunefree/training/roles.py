@@ -14,7 +14,7 @@ from tunefree.core.errors import DataError
 from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import number_array, to_numpy
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import LIKE_DATES, RARE_WORD, Faults, decoded, is_number, valid_utf8
+from tunefree.stream.columns import LIKE_DATES, RARE_WORD, Faults, decoded, is_number
 from tunefree.stream.encoder import check_name, present_of
 from tunefree.stream.kinds import Boolean, Category, Number, TimeOfDay, Timestamp, converted
 from tunefree.stream.notation import MOST_WORDS
@@ -176,7 +176,7 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     """A column, in each of the tables that have it, as an encoder takes it."""
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
-    return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
+    return [present_of(encoder, array, name, Faults()) for array in arrays]
 
 
 def role_of(name: str, values: Values) -> Finding | None:
