@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning, Sizes, SparseBlock, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
-from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, count_range, joined, ranges_to_count, shards_of
+from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, joined, pieces_of, shards_of
 from tunefree.estimators.model_file import estimator_of
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
@@ -278,14 +278,15 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
-    """The shards of files, whose lines workers count."""
+    """The shards of files, which workers cut into pieces."""
     if not source.files:
         raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
     if not source.rewindable:
         raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
     absolute = Source(tuple(map(_absolute, source.files)), source.format, None, source.delimiter)
-    counted = engine.values(engine.each("count", count_range, ranges_to_count(absolute, cut)))
-    shards = shards_of(absolute, counted, cut)
+    items = [(file, absolute.format, absolute.delimiter, cut) for file in absolute.files]
+    pieces = engine.values(engine.each("count", pieces_of, items))
+    shards = shards_of(absolute, list(chain.from_iterable(pieces)), cut)
     return Parts(shards, [[] for _ in shards])
 
 
