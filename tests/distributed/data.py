@@ -55,8 +55,8 @@ def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
 
 def shards_of_source(source, cut):
     """The shards of a source."""
-    pieces = [pieces_of(file, source.format, source.delimiter, cut) for file in source.files]
-    return shards_of(source, sum(pieces, []), cut)
+    pieces = [piece for file in source.files for piece in pieces_of(file, source.format, source.delimiter, cut)]
+    return shards_of(source, pieces, cut)
 
 
 def learned(path, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None):  # noqa: B008 - immutable

@@ -24,7 +24,7 @@ from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.rows import Beginning, Sizes, SparseBlock, United, begun, prepared, read, united
+from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, joined, pieces_of, shards_of
 from tunefree.estimators.model_file import estimator_of
@@ -320,7 +320,7 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
             raise DataError("an array has no targets", remedy="give them as y=")
         plan = replace(plan, target=TARGET)
         tables = _array_tables(engine, data, y)
-    rows = engine.values(engine.each("count", count_rows, [(table,) for table in tables]))
+    rows = engine.values(engine.each("count", len, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
     return Parts(shards, [[tables[place] for place in group] for group in groups]), plan
@@ -344,11 +344,6 @@ def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
     return list(engine.each("table", table_of, list(zip(blocks, target_blocks, strict=True))))
 
 
-def count_rows(table: Any) -> int:
-    """The number of rows of a table."""
-    return int(table.num_rows if hasattr(table, "num_rows") else len(table))
-
-
 def table_of(X: Any, y: Any) -> Any:
     """A block of rows and their targets as one table, with columns x0, x1, ...
 
@@ -358,7 +353,7 @@ def table_of(X: Any, y: Any) -> Any:
     if X.shape[0] != len(y):
         raise DataError(f"a block has {X.shape[0]} rows and {len(y)} targets", remedy="rechunk both in the same way")
     if sparse.issparse(X):
-        return SparseBlock(sparse.csr_array(X), np.asarray(y))
+        raise DataError("blocks of sparse matrices are not spread", remedy="write svmlight files, and name these")
     dense = np.asarray(X)
     columns = {f"x{place}": np.ascontiguousarray(dense[:, place]) for place in range(dense.shape[1])}
     return pa.table({**columns, TARGET: pa.array(np.asarray(y))})
