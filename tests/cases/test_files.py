@@ -100,24 +100,19 @@ def test_rows_tell_the_delimiter_of_a_header_that_holds_two(tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "other", "told"),
-    [
-        ("a.svm", "1:{} 2:3", "0:{} 1:3", "such as 0, and none of 2"),
-        ("a.vw", "|f x:{} job", "| x:{} cook", "such as x, cook"),
-    ],
+    ("name", "known", "other"), [("a.svm", "1:{} 2:3", "0:{} 1:3"), ("a.vw", "|f x:{} job", "| x:{} cook")]
 )
-def test_features_that_training_never_saw_are_told(tmp_path, name, known, other, told):
+def test_features_that_training_never_saw_are_told(tmp_path, name, known, other):
     for folder, line in (("known", known), ("other", other)):
         (tmp_path / folder).mkdir()
         lines = [f"{k % 2} {line.format(k % 9 + 1)}\n" for k in range(50)]
         (tmp_path / folder / name).write_text("".join(lines))
     encoder = tunefree.train(tmp_path / "known" / name, learner="scinol2").trained_.encoder
-    for folder, lines in (("known", []), ("other", ["features that training never saw"])):
+    for folder, n_rows in (("known", []), ("other", [50])):
         bad, source = BadRows(), open_source(tmp_path / folder / name)
         list(encoded(encoder, chunks_of(source, encoder, bad), bad, False, False))
-        texts = [str(oddity) for oddity in bad.tally.oddities]
-        assert [text[:32] for text in texts[:1]] == lines and (folder == "known" or told in texts[0])
-    assert (len(texts) == 2) == (name == "a.vw")  # there no feature of a row is known
+        assert [oddity.rows for oddity in bad.tally.oddities] == n_rows
+        assert all("never seen in training" in str(oddity) for oddity in bad.tally.oddities)
 
 
 def test_lists_that_name_rows_are_texts_in_csv(tmp_path, run):

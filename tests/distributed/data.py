@@ -6,7 +6,7 @@ from pyarrow import csv, parquet
 
 from tunefree.distributed import training
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
+from tunefree.distributed.shards import Cut, pieces_of, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 
@@ -50,8 +50,13 @@ def csv_of(folder, table, name="people.csv"):
 
 def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
     """The shards of a file."""
-    source = open_source(path)
-    return shards_of(source, [count_range(*arguments) for arguments in ranges_to_count(source, cut)], cut)
+    return shards_of_source(open_source(path), cut)
+
+
+def shards_of_source(source, cut):
+    """The shards of a source."""
+    pieces = [piece for file in source.files for piece in pieces_of(file, source.format, source.delimiter, cut)]
+    return shards_of(source, pieces, cut)
 
 
 def learned(path, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None):  # noqa: B008 - immutable

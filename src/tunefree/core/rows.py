@@ -82,6 +82,26 @@ def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercep
     return Block(numbers, _NO_FEATURES, codes, _NO_FEATURES, *words, float(intercept), False)
 
 
+def words_of(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block:
+    """Rows, features and values of some words as n sparse rows; each part is sorted by row, and feature 0 is left out.
+
+    >>> first, second = (np.array([0, 1]), np.array([5, 0]), np.ones(2)), (np.array([0]), np.array([6]), np.ones(1))
+    >>> block = words_of([first, second], 2)
+    >>> block.pointers, block.features
+    (array([0, 2, 2]), array([5, 6], dtype=int32))
+    """
+    if not parts:
+        return sparse(np.zeros(n + 1), [], [])
+    rows, features, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if len(parts) > 1:
+        order = np.argsort(rows, kind="stable")
+        rows, features, values = rows[order], features[order], values[order]
+    known = features > 0
+    pointers = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(rows[known], minlength=n), out=pointers[1:])
+    return sparse(pointers, features[known], values[known])
+
+
 def table(
     numbers: ArrayLike,
     columns: ArrayLike,
@@ -96,7 +116,7 @@ def table(
     features ``late`` are numbers of columns that came later.
     """
     numbers, codes = read_only(numbers, np.float64), read_only(codes, np.int32)
-    words = sparse(np.zeros(len(numbers) + 1), [], []) if words is None else words
+    words = words_of([], len(numbers)) if words is None else words
     code_columns = read_only(np.arange(codes.shape[1]) if code_columns is None else code_columns, np.int32)
     columns, late = read_only(columns, np.int32), read_only(late, np.int32)
     return Block(numbers, columns, codes, code_columns, words.pointers, words.features, words.values, 1.0, True, late)

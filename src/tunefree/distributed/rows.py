@@ -6,24 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import sparse as sparse_rows
 from tunefree.core.rows import table, together
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import hashed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import BadRows, Batch, Position, Reason, Tally
+from tunefree.stream.batch import BadRows, Batch, Reason, Tally
 from tunefree.stream.keys import ids_of
 from tunefree.stream.source import encoder_of
-from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tokens import LineEncoder
 from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
-from tunefree.training.targets import labels_of, target_of, task_of
+from tunefree.training.targets import target_of
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -60,36 +57,8 @@ class LocalRows(NamedTuple):
     survey: Survey
 
 
-class SparseBlock(NamedTuple):
-    """Rows of a sparse matrix, with their targets."""
-
-    X: Any  # (n, d) compressed sparse rows
-    y: np.ndarray  # (n,)
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows."""
-        return len(self.y)
-
-    def batch(self) -> Batch:
-        """The rows as a batch; column j becomes feature j + 1."""
-        rows = sparse_rows(self.X.indptr, self.X.indices + 1, self.X.data)
-        n, position = len(self.y), Position()
-        return Batch(rows, pa.array(self.y), np.ones(n), np.arange(1, n + 1), None, "the matrix", position)
-
-    def beginning(self, plan: Plan) -> Beginning:
-        """The options with which all blocks of the matrix are read."""
-        target = self.batch().target
-        task = plan.task or task_of(target).task
-        classes = sorted(labels_of(target).values) if task == "classification" else []
-        return Beginning(plan, "svmlight", SvmlightEncoder.of_indices(self.X.shape[1]).state(), task, classes)
-
-
 def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | None:
     """Look at the first rows of a shard, and of its file, as a reader of all would; None if there are none."""
-    blocks = [frame for frame in frames if isinstance(frame, SparseBlock)]
-    if blocks:
-        return next((block.beginning(plan) for block in blocks if block.num_rows), None)
     bad = BadRows(skip=True, skip_unlabelled=True)  # the shards that hold bad rows will tell of them
     for source, _, _ in shard.whole().sources(frames):
         reading = begin(source, plan, bad)
@@ -116,10 +85,9 @@ def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] 
 
 def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRows:
     encoder, bad = encoder_of(beginning.kind).restore(*beginning.encoder), beginning.plan.bad_rows()
-    batches = [frame.batch() for frame in frames if isinstance(frame, SparseBlock)]
-    batches += [
+    batches = [
         encoder.encode(chunk, True, bad, True)
-        for source, start, rows in shard.sources([frame for frame in frames if not isinstance(frame, SparseBlock)])
+        for source, start, rows in shard.sources(frames)
         for chunk in _first(chunks_of(source, encoder, bad, start), rows)
     ]
     batches = [batch for batch in batches if len(batch.weight)]

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,9 +24,9 @@ from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.rows import Beginning, Sizes, SparseBlock, United, begun, prepared, read, united
+from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
 from tunefree.distributed.shard_pass import Passed, Start
-from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, count_range, joined, ranges_to_count, shards_of
+from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, joined, pieces_of, shards_of
 from tunefree.estimators.model_file import estimator_of
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
@@ -278,14 +278,15 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
-    """The shards of files, whose lines workers count."""
+    """The shards of files, which workers cut into pieces."""
     if not source.files:
         raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
     if not source.rewindable:
         raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
     absolute = Source(tuple(map(_absolute, source.files)), source.format, None, source.delimiter)
-    counted = engine.values(engine.each("count", count_range, ranges_to_count(absolute, cut)))
-    shards = shards_of(absolute, counted, cut)
+    items = [(file, absolute.format, absolute.delimiter, cut) for file in absolute.files]
+    pieces = engine.values(engine.each("count", pieces_of, items))
+    shards = shards_of(absolute, list(chain.from_iterable(pieces)), cut)
     return Parts(shards, [[] for _ in shards])
 
 
@@ -319,7 +320,7 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
             raise DataError("an array has no targets", remedy="give them as y=")
         plan = replace(plan, target=TARGET)
         tables = _array_tables(engine, data, y)
-    rows = engine.values(engine.each("count", count_rows, [(table,) for table in tables]))
+    rows = engine.values(engine.each("count", len, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
     return Parts(shards, [[tables[place] for place in group] for group in groups]), plan
@@ -343,11 +344,6 @@ def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
     return list(engine.each("table", table_of, list(zip(blocks, target_blocks, strict=True))))
 
 
-def count_rows(table: Any) -> int:
-    """The number of rows of a table."""
-    return int(table.num_rows if hasattr(table, "num_rows") else len(table))
-
-
 def table_of(X: Any, y: Any) -> Any:
     """A block of rows and their targets as one table, with columns x0, x1, ...
 
@@ -357,7 +353,7 @@ def table_of(X: Any, y: Any) -> Any:
     if X.shape[0] != len(y):
         raise DataError(f"a block has {X.shape[0]} rows and {len(y)} targets", remedy="rechunk both in the same way")
     if sparse.issparse(X):
-        return SparseBlock(sparse.csr_array(X), np.asarray(y))
+        raise DataError("blocks of sparse matrices are not spread", remedy="write svmlight files, and name these")
     dense = np.asarray(X)
     columns = {f"x{place}": np.ascontiguousarray(dense[:, place]) for place in range(dense.shape[1])}
     return pa.table({**columns, TARGET: pa.array(np.asarray(y))})

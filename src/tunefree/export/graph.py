@@ -58,18 +58,13 @@ class Graph:
         return self.sliced(self.add("Reshape", self.bits(array[None]), np.array([-1])), 0, len(array), axis=0)
 
     def packed(self, array: np.ndarray) -> str:
-        """A tensor of rows, stored in the shortest form: the rows not 0, different rows and their places, or all."""
-        rows = np.ascontiguousarray(array).view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).ravel()
-        different, first, places = np.unique(rows, return_index=True, return_inverse=True)
-        small = places.astype(np.uint16 if len(different) <= 2**16 else np.int32)
+        """A tensor of rows, stored in the shorter form: the rows that are not 0 and a bit for each, or all rows."""
         is_filled = (array != 0).any(axis=1)
-        if array.nbytes * is_filled.mean() + len(array) / BYTE < min(array.nbytes, array[first].nbytes + small.nbytes):
-            filled = self.cast(self.flat_bits(is_filled), np.int32)
-            place = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
-            return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
-        if array[first].nbytes + small.nbytes < array.nbytes:
-            return self.add("Gather", array[first], self.cast(self.constant(small), np.int32))
-        return self.constant(array)
+        if array.nbytes * is_filled.mean() + len(array) / BYTE >= array.nbytes:
+            return self.constant(array)
+        filled = self.cast(self.flat_bits(is_filled), np.int32)
+        place = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
+        return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
 
     def cast(self, tensor: str, kind: Any) -> str:
         """A tensor as numbers of another type."""

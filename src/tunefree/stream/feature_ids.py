@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse, together
+from tunefree.core.rows import Block, together, words_of
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of, number_array, string_array
 from tunefree.stream.columns import Bags, Codes, Words, array_of_names
@@ -156,10 +156,12 @@ class FeatureIds:
             ids_by_key = known[start : start + len(column.keys)]
             ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
             start += len(ids_by_key)
-        rows = _join([_rows_of(part.counts) for _, part in words], np.int64)
-        order = np.argsort(rows, kind="stable") if len(words) > 1 else slice(None)
-        values = _join([part.values for _, part in words], np.float64)
-        block = _words_of(rows[order], known[start:][order], values[order], n_rows)
+        parts = []
+        for _, words_of_column in words:
+            stop = start + len(words_of_column.keys)
+            parts.append((_rows_of(words_of_column.counts), known[start:stop], words_of_column.values))
+            start = stop
+        block = words_of(parts, n_rows)
         return sum_duplicates(ids, block) if self.keys.bits else (ids, block)
 
     def _lookup(self, keys: np.ndarray) -> np.ndarray:
@@ -208,15 +210,8 @@ class FeatureIds:
         for k, (column, part) in enumerate(codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
             if len(rows):
-                places = np.flatnonzero(self.names.columns() == column)
-                features, shares = dictionary.shares(self.keys, places, drawn(column))
-                parts.append((np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))))
-        if len(parts) == 1:
-            return words
-        joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-        order = np.argsort(joined[0], kind="stable")
-        rows, features, values = (array[order] for array in joined)
-        return _words_of(rows, features, values, len(ids))
+                parts.append(dictionary.averages(self.keys, self.names.columns(), column, rows, drawn(column)))
+        return words if len(parts) == 1 else words_of(parts, len(ids))
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""
@@ -243,14 +238,6 @@ class FeatureIds:
         self.limit(header.get("most"))
 
 
-def _words_of(rows: np.ndarray, ids: np.ndarray, values: np.ndarray, n: int) -> Block:
-    """Words in coordinate format, sorted by row, as n sparse rows, without unknown ones, of id 0."""
-    known = ids > 0
-    pointers = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows[known], minlength=n), out=pointers[1:])
-    return sparse(pointers, ids[known], values[known])
-
-
 def _rows_of(counts: np.ndarray) -> np.ndarray:
     """The row of each word, by how many words there are in each row."""
     return np.repeat(np.arange(len(counts)), counts)
@@ -274,7 +261,7 @@ def sum_duplicates(codes: np.ndarray, words: Block) -> tuple[np.ndarray, Block]:
     keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
     sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
     kept = pairs[order][starts][keep]
-    return codes, _words_of(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep], len(codes))
+    return codes, words_of([(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])], len(codes))
 
 
 def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -289,7 +276,7 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
 
 
 def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
-    return _join([*(column.keys for _, column in codes), *(part.keys for _, part in words)], np.uint64)
+    return np.concatenate([np.zeros(0, np.uint64), *(part.keys for _, part in [*codes, *words])])
 
 
 def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords]) -> _Unknown:
@@ -319,10 +306,6 @@ def _first_rows(places: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.
     first[places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
     at = np.flatnonzero(first >= 0)
     return at, first[at]
-
-
-def _join(arrays: Sequence[np.ndarray], dtype: type) -> np.ndarray:
-    return np.concatenate([np.zeros(0, dtype), *arrays])
 
 
 def in_order(parts: list[Any], order: np.ndarray) -> Any:

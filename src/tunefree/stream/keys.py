@@ -136,13 +136,20 @@ def as_number(keys: np.ndarray) -> np.ndarray:
     return (keys / 2.0**64).astype(np.float32)
 
 
-def shares(keys: Keys, places: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of the most frequent of a column's keys, by their places, in a sample as numbers, and their shares."""
-    numbers, drawn = as_number(keys.known[places]), np.sort(drawn)
+def averages(
+    keys: Keys, columns: np.ndarray, column: int, rows: np.ndarray, drawn: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, features and values that stand for a code that is new in some rows: shares of the column's known codes.
+
+    ``columns`` (keys,) has the column of each key, and ``drawn`` its values in a sample of rows, as numbers.
+    """
+    places, drawn = np.flatnonzero(columns == column), np.sort(drawn)
+    numbers = as_number(keys.known[places])
     counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
     kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
     kept = kept[counts[kept] > 0]
-    return (keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+    features, shares = (keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+    return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:

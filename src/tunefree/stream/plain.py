@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, listed, warn
-from tunefree.core.rows import Block, sparse, table
+from tunefree.core.rows import Block, table, words_of
 from tunefree.core.schema import COUNT, Flag, Optional, Sequence, Text, check_header
 from tunefree.stream import keys as dictionary
 from tunefree.stream.keys import MOST_CODES, category_seed, hash_name, missing_key
@@ -174,12 +174,12 @@ class PlainEncoder:
             codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
             new = np.flatnonzero(is_coded & (codes[MOST_CODES * place] == 0))
             if self.drawn is not None and len(new):
-                words.append(self._averages(place, new))
+                words.append(dictionary.averages(self.keys, self._column_of, place, new, self.drawn[place]))
                 if column.kind == "number" and len(self.drawn[place]):
                     numbers[-1][new] = np.median(self.drawn[place])
         ids = np.array([*codes.values()], np.int32).reshape(len(codes), n).T
         columns = np.array(numbers).reshape(len(numbers), n).T
-        return table(columns, np.arange(1, 1 + len(numbers)), ids, _words(words, n), [*codes])
+        return table(columns, np.arange(1, 1 + len(numbers)), ids, words_of(words, n), [*codes])
 
     def values(self, rows: Any) -> list[abc.Sequence[Any]]:
         """The values of each column."""
@@ -209,14 +209,6 @@ class PlainEncoder:
                 raise DataError(f"columns of {n} and of {len(column_values)} values", remedy="pass equally many")
         return values
 
-    def _averages(self, place: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, features and shares of a column's codes, which stand for one that is not known in each of the rows."""
-        assert self.drawn is not None
-        drawn = self.drawn[place]
-        places = np.flatnonzero(self._column_of == place) if len(drawn) else np.zeros(0, np.int64)
-        features, shares = dictionary.shares(self.keys, places, drawn)
-        return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
-
 
 def _written(number: Any) -> Any:
     """A number as Arrow writes it; as it is where Python may write it otherwise."""
@@ -244,13 +236,3 @@ def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarra
     keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
     has_code = np.array([not (column.is_late and text is None) for text in texts], bool)
     return np.array([keys[text] for text in texts], np.uint64), has_code
-
-
-def _words(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block | None:
-    """Rows, features and values as sparse rows; None if there are none."""
-    if not parts:
-        return None
-    rows, features, values = map(np.concatenate, zip(*parts, strict=True))
-    order = np.argsort(rows, kind="stable")
-    pointers = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
-    return sparse(pointers, features[order], values[order])

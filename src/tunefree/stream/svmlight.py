@@ -93,9 +93,6 @@ class SvmlightEncoder(tokens.LineEncoder):
         seen = scratch.array("seen", (int(table_mask(len(data) // _SHORTEST)) + 1,), np.uint64)
         return tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
 
-    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
-        return str(prepared.output.keys[entry])
-
     def _ids_of(self, prepared: tokens.Prepared, learning: bool) -> np.ndarray:
         indices = prepared.output.keys
         if self._is_new:

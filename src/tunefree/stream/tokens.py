@@ -1,4 +1,4 @@
-"""The common part of svmlight and Vowpal Wabbit text: the encoder of lines, numbers, and unknown features."""
+"""The common part of svmlight and Vowpal Wabbit text: the encoder of lines, and the reading of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunefree.compiled.functions import compiled
 from tunefree.core import rows
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import number_array
-from tunefree.stream.batch import BadRows, Batch, Chunk, Reason, Tally
+from tunefree.stream.batch import BadRows, Batch, Chunk
 from tunefree.stream.keys import load, mix
 from tunefree.stream.text import count_line_ends
 
@@ -24,9 +24,7 @@ MESSAGES = {  # of kinds of errors: the problem, of a token {}, and the remedy
     TOO_LARGE: ("a number of {} is too large", "correct the row"),
 }
 
-MOST_EXAMPLES = 3  # features by name
-FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
-SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
+UNKNOWN = "at least half of the features were never seen in training"
 
 PADDING = 16
 TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
@@ -121,7 +119,7 @@ class LineEncoder:
         self._report(prepared, bad)
         ids = self._ids_of(prepared, learning)
         if not learning:
-            self._look_for_unknown(prepared, ids, bad)
+            self._note_unknown(prepared, ids, bad)
         block = to_rows(output, ids, self.has_duplicates or self.keys.bits > 0)
         labels, weight = output.reals.T.copy()
         missing = np.isnan(labels)
@@ -146,13 +144,14 @@ class LineEncoder:
             report = bad.report_unlabelled if is_unlabelled else bad.report
             report(problem.format(shown), lines.file, lines.row + line, None, remedy)
 
-    def _look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
-        """Count the features of rows to predict that are not known."""
-        if not self.keys.bits and len(ids):
-            bad.comparison = bad.comparison or UnknownFeatures(self.names())
-            lines, output = prepared.lines, prepared.output
-            numbers = output.integers[:, 0] + lines.row
-            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self._name_of(prepared, k))
+    def _note_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
+        """Note rows to predict of whose features at most half are known; texts always have some new words."""
+        lines, ends = prepared.lines, prepared.output.integers[:, 1]
+        unknown = np.diff(np.append(0, np.cumsum(ids == 0))[ends], prepend=0)
+        is_odd = (unknown > 0) & (2 * unknown >= np.diff(ends, prepend=0))
+        if is_odd.any():
+            row = lines.row + int(prepared.output.integers[is_odd.argmax(), 0])
+            bad.note(UNKNOWN, lines.file, row, rows=int(is_odd.sum()))
 
     def _tokenized(self, data: np.ndarray, scratch: Scratch, labelled: bool) -> Output:
         raise NotImplementedError
@@ -164,10 +163,6 @@ class LineEncoder:
     def _tags(self, data: np.ndarray, output: Output) -> list[str] | None:
         """The tags of the rows, where a format has such."""
         return None
-
-    def _name_of(self, prepared: Prepared, entry: int) -> str:
-        """The name of the feature of an entry."""
-        raise NotImplementedError
 
     @property
     def n_features(self) -> int:
@@ -500,38 +495,3 @@ def merge_entries(
         pointers[i + 1] = kept
         start = stop
     return kept
-
-
-class UnknownFeatures:
-    """Counts unknown features in rows that are predicted; ``names`` has the known features by id."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names, self.is_seen = names, np.zeros(len(names), bool)
-        self.entries, self.unknown, self.examples = 0, 0, dict[str, None]()
-        self.rows = Tally()  # with unknown features, and with nothing else
-
-    def add(
-        self, ids: np.ndarray, ends: np.ndarray, file: str, numbers: np.ndarray, name_of: Callable[[int], str]
-    ) -> None:
-        """Add rows of these features, 0 for unknown ones; ``ends`` has the end of each row."""
-        unknown, sizes = np.flatnonzero(ids == 0), np.diff(ends, prepend=0)
-        self.entries, self.unknown = self.entries + len(ids), self.unknown + len(unknown)
-        self.is_seen[ids] = True
-        for entry in unknown[: MOST_EXAMPLES + 1].tolist() if len(self.examples) <= MOST_EXAMPLES else ():
-            self.examples.setdefault(name_of(entry))
-        counts = np.bincount(np.searchsorted(ends, unknown, side="right"), minlength=len(ends))
-        for problem, is_odd in ((SOME, counts > 0), (NOTHING, (counts == sizes) & (sizes > 0))):
-            if is_odd.any():
-                self.rows.note(Reason(problem, "", int(is_odd.sum()), file, int(numbers[is_odd.argmax()])))
-
-    def note(self, bad: BadRows) -> None:
-        """Note the oddities of all rows."""
-        examples, absent = list(self.examples)[:MOST_EXAMPLES], np.flatnonzero(~self.is_seen[1:]) + 1
-        some = SOME.format(", ".join(examples))
-        if 0 < len(absent) <= MOST_EXAMPLES:
-            some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
-        for reason in self.rows.oddities:
-            if reason.problem == NOTHING:
-                bad.note(NOTHING, reason.file, reason.row, rows=reason.rows)
-            elif self.unknown > FEWEST_OF_ENTRIES * self.entries:
-                bad.note(some, reason.file, reason.row, rows=reason.rows)

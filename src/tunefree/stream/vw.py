@@ -100,11 +100,6 @@ class VWEncoder(tokens.LineEncoder):
         spans = zip(starts.tolist(), stops.tolist(), strict=True)
         return [data[start:stop].tobytes().decode("utf-8", "backslashreplace") for start, stop in spans]
 
-    def _name_of(self, prepared: tokens.Prepared, entry: int) -> str:
-        places = prepared.output.places[entry : entry + 1]
-        name = _names_of(prepared.data, np.ones(1, np.int32), places, 1, np.empty(1, np.int64))
-        return name.tobytes().decode("utf-8", "backslashreplace")
-
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Add the features that an encoder like this has learned from rows that follow, given by its state."""
         if self.keys.bits:
