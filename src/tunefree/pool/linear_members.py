@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
     learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
-    view: str  # "raw", or a name in views.ALL
+    view: str  # one of views.NAMES
 
 
 def _nothing(member: Any, value: Any) -> None:
