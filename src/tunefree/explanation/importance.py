@@ -334,13 +334,12 @@ def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.nd
 
 
 class Coded(NamedTuple):
-    """Rows as the model of a generation takes them, and the leaves that they reach."""
+    """Rows as the model of a generation takes them."""
 
     named: tuple[int, str, int, Any]  # clock, kind, age, and generation
     rows: slice
     entries: np.ndarray  # (n, e)
     columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
-    leaves: np.ndarray  # (n, trees)
 
 
 class PermutedRows:
@@ -360,13 +359,11 @@ class PermutedRows:
         """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
         predictions = self.predictions.copy()
         for coded in self.coded:
-            has_changed = (coded.columns[:, None] == places).any(axis=1)
-            some = np.flatnonzero(has_changed)
+            some = np.flatnonzero((coded.columns[:, None] == places).any(axis=1))
             if len(some):
                 values, others = coded.entries[:, some], order[coded.rows] - coded.rows.start
                 coded.entries[:, some] = values[others]
-                before = coded.leaves, has_changed.view(np.uint8)
-                self._write(predictions, coded, coded.named[3].predict_as_born(coded.entries, before)[1])
+                self._write(predictions, coded, coded.named[3].predict_as_born(coded.entries)[1])
                 coded.entries[:, some] = values
         margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         return margins
@@ -379,9 +376,8 @@ class PermutedRows:
         entries = model.entries(np.ascontiguousarray(matrix[rows][:, places]))
         columns = np.full(entries.shape[1], -1)
         columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
-        leaves, born = generation.predict_as_born(entries)
-        coded = Coded(named, slice(int(rows[0]), int(rows[-1]) + 1), entries, columns, leaves)
-        self._write(self.predictions, coded, born)
+        coded = Coded(named, slice(int(rows[0]), int(rows[-1]) + 1), entries, columns)
+        self._write(self.predictions, coded, generation.predict_as_born(entries)[1])
         return coded
 
     def _write(self, predictions: np.ndarray, coded: Coded, born: np.ndarray) -> None:

@@ -136,12 +136,9 @@ class Generation(Part):
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 
-    def predict_as_born(self, entries: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K).
-
-        ``before``: the leaves before some of the columns changed, and which did (:meth:`Trees.apply_to`).
-        """
-        leaves, born = self.model.apply_to(entries, before)
+    def predict_as_born(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves (n, trees) of rows, as the model takes them, and its predictions (versions, n, K)."""
+        leaves, born = self.model.apply_to(entries)
         if self.n_late:
             born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
         return leaves, born

@@ -70,8 +70,8 @@ class Linear(NamedTuple):
         """The constant and the standardised features (n, 1 + d) of rows."""
         return design(columns, *self[:4])
 
-    def apply_to(self, features: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """The result of :meth:`apply` for rows given by their features; ``before`` has no effect."""
+    def apply_to(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The result of :meth:`apply` for rows given by their features."""
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
         write(*arguments)

@@ -7,7 +7,7 @@ is tested.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -69,21 +69,12 @@ class Trees(NamedTuple):
         """The codes (n, c) of rows, by the bins of the trees."""
         return codes_of(self.bins, columns)
 
-    def apply_to(self, codes: np.ndarray, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`apply`, of rows by their codes.
-
-        ``before``: the leaves (n, trees) of the rows before some columns changed, and whether each did, (c,) uint8.
-        """
+    def apply_to(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As :meth:`apply`, of rows by their codes."""
         leaves = np.empty((len(codes), len(self.roots)), np.int32)
         sums = np.tile(self.start, (len(codes), 1))
-        (walk_all, *arguments), (add, *added) = calls_on(self, codes, leaves, sums)
-        if before is None:
-            walk_all(*arguments)
-        else:
-            leaves[:] = before[0]
-            changed = np.zeros(len(self.nodes), np.uint8), np.zeros(self.n_leaves, np.uint8)
-            walk_again(codes, before[1], self.roots, self.nodes, self.sets, *changed, leaves)
-        add(*added)
+        for call, *arguments in calls_on(self, codes, leaves, sums):
+            call(*arguments)
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
@@ -242,40 +233,6 @@ def walk(
 ) -> None:
     """Write the leaves that rows reach, which are taken in an order."""
     walk_rows(codes, order, roots, nodes, sets, leaves)
-
-
-@compiled
-def walk_again(
-    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
-    has_changed: Annotated[np.ndarray, "uint8[bins]"],
-    roots: Annotated[np.ndarray, "int32[trees]"],
-    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
-    nodes_below: Annotated[np.ndarray, "uint8[nodes]"],
-    leaves_below: Annotated[np.ndarray, "uint8[values]"],
-    leaves: Annotated[np.ndarray, "int32[rows, trees]"],
-) -> None:
-    """Write the leaves of rows in which some columns have changed: walk again where these are tested on the way.
-
-    Nodes and leaves below such tests are marked first, in arrays of zeros; children come after their parent.
-    """
-    for node in range(len(nodes)):
-        test, target = nodes[node, 0], nodes[node, 1]
-        is_inner = np.uint8(test >= 0)
-        if (
-            nodes_below[node] | has_changed[max(test, np.int32(0)) >> COLUMN] & is_inner
-        ):  # of few, which processors guess
-            if is_inner:
-                nodes_below[target], nodes_below[target + 1] = 1, 1
-            else:
-                leaves_below[target] = 1
-    for i in range(len(codes)):
-        for t in range(len(roots)):
-            if leaves_below[leaves[i, t]]:
-                v = np.uint32(roots[t])
-                while nodes[v, 0] >= 0:
-                    v = step(nodes, sets, v, codes, i)
-                leaves[i, t] = nodes[v, 1]
 
 
 def add_up(values, leaves, sums):
