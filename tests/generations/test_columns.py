@@ -264,16 +264,6 @@ def test_it_does_not_depend_on_how_rows_come_in_blocks():
         np.testing.assert_array_equal(array, other[name])
 
 
-@pytest.mark.parametrize("target", [1.0, 0.1])
-def test_numbers_are_in_single_precision_while_it_has_all_digits(target):
-    reservoir = Reservoir()
-    for number in (2.0, target):
-        reservoir.add(np.zeros((1, 1)), np.array([number]), np.ones(1), np.ones(1, np.uint64), [np.nan])
-    assert reservoir.weights.dtype == np.float32
-    assert reservoir.targets.dtype == (np.float32 if target == 1.0 else np.float64)
-    assert reservoir.kept()["targets"].tolist() == [2.0, target]
-
-
 def test_a_table_that_grows_knows_the_same_observations():
     random, seen, latest = np.random.default_rng(0), Seen(), {}
     for n in (1, 1, 64, 500, 3000):

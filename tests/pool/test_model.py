@@ -39,6 +39,7 @@ def targets(task, y):
     [
         *(("classification", {"learner": name, "average": average}) for name, average in each_learner.args[1]),
         ("classification", {"learner": "nag", "view": "steady"}),
+        *(("classification", {"learner": name, "loss": "hinge"}) for name in ("scinol2", "newton")),
         *(("regression", {"learner": name}) for name in ["pool", *naive.ALL]),
     ],
     ids=str,

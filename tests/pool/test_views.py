@@ -178,14 +178,6 @@ def labelled(n=300):
     return X, np.where(X @ [1.0, -1.0, 2.0, 0.0] + 5.0 > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("learner", sorted(naive.ALL))
-def test_every_learner_learns_through_the_view(learner):
-    X, y = labelled()
-    model = Model("classification", learner, view="steady", n_features=5)
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300))
-    assert model.errors(Labels.of(y), model.predict(rows.dense(X))).mean() < 0.2
-
-
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(task):
     X, y = labelled()
