@@ -116,7 +116,7 @@ class LinearRow:
         self.group.latest = row, None
         self.group.complete()
         for member in self.group.members:
-            member.count_row(weight)
+            member.count(self.weight)
 
 
 class SingleRow:
