@@ -346,12 +346,6 @@ def subgradient(gram, slopes, etas, n_outputs=1):
     return iterates
 
 
-def centred(columns):
-    """Numbers minus the mean of their column so far, and that mean after the last row."""
-    means = np.cumsum(columns, axis=0) / np.arange(1, len(columns) + 1)[:, None]
-    return columns - means, means[-1]
-
-
 def steady(column, widest=8.0, haste=3.0):
     """One dense column as the steady view shows it: (x - centre) / distance, both running means of what was cut at
     ``widest`` distances, with weights like t^2; zeros tell nothing of the distance."""
@@ -366,23 +360,6 @@ def steady(column, widest=8.0, haste=3.0):
             distance = distance + haste / (count + haste - 1) * (cut - distance) if distance > 0 else away
         shown.append(float(np.clip((x - centre) / distance, -widest, widest)) if distance > 0 else 0.0)
     return np.array(shown), centre, distance
-
-
-def level(columns, widest=8.0, widest_level=64.0, haste=3.0):
-    """Dense columns as the level view shows them: x - centre in units of the root mean square of all distances,
-    cut at ``widest_level`` of them; and that unit after the last row."""
-    n, d = columns.shape
-    centre, distance, counts, shown = np.zeros(d), np.zeros(d), np.zeros(d), []
-    for t, x in enumerate(columns, start=1):
-        reach = np.where(distance > 0, widest * distance, np.abs(x - centre))
-        centre = centre + haste / (t + haste - 1) * np.clip(x - centre, -reach, reach)
-        counts = counts + (x != 0)
-        away = np.abs(x) if t == 1 else np.abs(x - centre)
-        nearer = distance + haste / (counts + haste - 1) * (np.minimum(away, widest * distance) - distance)
-        distance = np.where(x == 0, distance, np.where(distance > 0, nearer, away))
-        unit = np.sqrt(np.mean(distance**2))
-        shown.append(np.clip(_over(x - centre, unit), -widest_level, widest_level))
-    return np.array(shown), unit
 
 
 def steady_entries(sparse_rows, widest=8.0, haste=3.0):

@@ -65,8 +65,7 @@ MODELS = {
     "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
     "average": lambda: OnlineClassifier("scinol2", average=True).fit(X, YES),
     "calibrated": lambda: OnlineClassifier("nag", loss="hinge", view="steady").fit(X, THREE),
-    "centred": lambda: OnlineRegressor("scinol2", view="centred").fit(X, NOISY),
-    "level": lambda: OnlineRegressor("scinol2", view="level").fit(X, NOISY),
+    "steady": lambda: OnlineRegressor("scinol2", view="steady").fit(X, NOISY),
 }
 
 

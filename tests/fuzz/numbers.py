@@ -59,7 +59,7 @@ def choice(rng: np.random.Generator, task: str) -> dict[str, Any]:
     """A learner with a loss, a view and an average or none; not all can be combined."""
     learner = str(rng.choice([*learners.ALL, "kernel-pistol"]))
     loss = str(rng.choice(losses.usage(task))).partition(":")[0]
-    view = str(rng.choice(["raw", *views.ALL]))
+    view = str(rng.choice(views.NAMES))
     return {"learner": learner, "loss": loss, "view": view, "average": bool(rng.integers(2))}
 
 

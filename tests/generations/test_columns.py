@@ -96,11 +96,13 @@ def test_memory_does_not_grow_with_sets_of_keys():
     assert len(columns.keys) == 41 and len(columns._together) <= MOST_TOGETHER
 
 
-def filled(reservoir, columns, width, start=0):
-    n = len(columns)
-    numbers = start + np.arange(n)
-    fills = [np.nan] * width
-    reservoir.add(columns, numbers.astype(float), np.ones(n), numbers.astype(np.uint64), fills)
+def added(reservoir, start, stop, width=1, block=1000):
+    for first in range(start, stop, block):
+        numbers = np.arange(first, min(first + block, stop))
+        columns = np.tile(numbers[:, None].astype(np.float64), (1, width))
+        arrays = columns, numbers.astype(np.float64), np.ones(len(numbers)), numbers.astype(np.uint64)
+        reservoir.add(*arrays, [np.nan] * width)
+    return reservoir
 
 
 @pytest.mark.parametrize("latest", [0, 700])
@@ -108,8 +110,8 @@ def test_rows_that_become_wider_are_kept_as_if_all_had_been_so_wide(latest):
     n, few, most = 1000 if latest else 2000, 64, 1000  # of the latest, some of before are kept
     changed, wide = Reservoir(latest, most), Reservoir(latest, most)
     for reservoir, width in ((changed, few), (wide, 4 * few)):
-        filled(reservoir, np.zeros((900, width)), width)
-        filled(reservoir, np.zeros((n - 900, 4 * few)), 4 * few, 900)
+        added(reservoir, 0, 900, width)
+        added(reservoir, 900, n, 4 * few)
         assert reservoir.capacity == 250 and len(reservoir.kept()["targets"]) == 250
     assert np.array_equal(changed.kept(250 * (latest > 0))["targets"], wide.kept(250 * (latest > 0))["targets"])
 
@@ -211,15 +213,6 @@ def test_rows_have_one_column_of_a_bundle_at_most():
         assert np.array_equal(of_rows, (codes[members] * exclusive.members[members][:, None]).sum(axis=0))
 
 
-def added(reservoir, start, stop, width=1, block=1000):
-    for first in range(start, stop, block):
-        numbers = np.arange(first, min(first + block, stop))
-        columns = np.tile(numbers[:, None].astype(np.float64), (1, width))
-        arrays = columns, numbers.astype(np.float64), np.ones(len(numbers)), numbers.astype(np.uint64)
-        reservoir.add(*arrays, [np.nan] * width)
-    return reservoir
-
-
 def test_half_of_a_sample_is_a_sample_of_all_rows_and_goes_on_as_one():
     reservoir = added(Reservoir(most=4000), 0, 20_000)
     before = set(reservoir.kept()["targets"].tolist())
@@ -262,16 +255,6 @@ def test_it_does_not_depend_on_how_rows_come_in_blocks():
     one, other = (added(Reservoir(most=500), 0, 3000, block=block).kept() for block in (7, 1000))
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
-
-
-@pytest.mark.parametrize("target", [1.0, 0.1])
-def test_numbers_are_in_single_precision_while_it_has_all_digits(target):
-    reservoir = Reservoir()
-    for number in (2.0, target):
-        reservoir.add(np.zeros((1, 1)), np.array([number]), np.ones(1), np.ones(1, np.uint64), [np.nan])
-    assert reservoir.weights.dtype == np.float32
-    assert reservoir.targets.dtype == (np.float32 if target == 1.0 else np.float64)
-    assert reservoir.kept()["targets"].tolist() == [2.0, target]
 
 
 def test_a_table_that_grows_knows_the_same_observations():

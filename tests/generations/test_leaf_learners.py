@@ -75,11 +75,6 @@ def test_numbers_of_any_size_leave_statistics_finite(learner, settings, size):
         assert all(np.isfinite(block).all() for block in part.state.blocks)
 
 
-def test_they_take_half_of_the_memory():
-    n_bytes = [sum(living(*named, n_classes).state.nbytes for named in LEARNERS) for n_classes in (2, 5)]
-    assert n_bytes[0] < LEAVES * (12 + 5 * 4) + 100 and n_bytes[1] < LEAVES * (12 + 5 * 8 * 4) + 100
-
-
 @pytest.mark.parametrize(("learner", "settings"), LEARNERS)
 def test_a_third_class_leaves_the_margins_of_two_as_they_were(learner, settings):
     part = living(learner, settings, 2)

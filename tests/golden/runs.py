@@ -433,7 +433,7 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
         for learner in (*SINGLE, *PAPERS):
             yield learner, name, learner in PAPERS, single, {"learner": learner}
         yield "river, ScInOL", name, False, river, {"n": 200, "family": "ScInOL"}
-    for view in ("raw", "centred", "steady", "level"):
+    for view in ("raw", "steady"):
         options = {"view": view, "average": view != "raw", "passes": 2}
         yield f"nag, {view}, two passes", "seven", False, single, {"learner": "nag", **options}
     for loss in MARGIN_LOSSES:

@@ -177,32 +177,11 @@ def test_a_loss_from_outside_is_one_more_case():
     assert measured(Objective("regression", Square()), y, at).tolist() == [0.25, 1849.0]
 
 
-@Loop
-def scaled_loss_of(factor, functions):
-    loss_at = functions.loss_at
-
-    def scaled_loss(
-        codes: Annotated[np.ndarray, "int64[2]"],
-        numbers: Annotated[np.ndarray, "float64[facts]"],
-        margins: Annotated[np.ndarray, "float64[outputs]"],
-    ) -> float:
-        return factor * loss_at(codes, numbers, 1.0, len(margins), margins)
-
-    return scaled_loss
-
-
 def test_a_loop_is_one_kernel_for_all_losses():
     kernel = all_compiled()[0]
     for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
         assert measured(Objective("classification", loss), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
     assert all_compiled()[0] is kernel and kernel.name == "losses.objectives.measure"
-
-
-def test_parts_that_a_loop_is_made_for_have_kernels_of_their_own():
-    arrays, margins = Objective("classification", Hinge()).arrays, np.zeros(1)
-    one, two = (scaled_loss_of.compiled(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
-    assert (one(*arrays, margins), two(*arrays, margins)) == (1.0, 2.0)
-    assert scaled_loss_of.compiled(2.0) is two
 
 
 @given(centre=st.floats(-1e308, 1e308), margin=st.floats(-1e308, 1e308), exponent=st.integers(-1000, 1000))
@@ -254,17 +233,3 @@ def test_the_worked_example_runs_as_it_stands():
     assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
     with pytest.raises(ModelError, match="scale must be"):
         losses.loss_of("regression", "log-cosh:-1")
-
-
-@pytest.mark.parametrize(
-    ("task", "name", "meant"),
-    [
-        ("regression", "RMSE", "square"),
-        ("regression", "poisson_loss", "poisson"),
-        ("classification", "logloss", "logistic"),
-        ("classification", "mae", "absolute, which is of another `task`"),
-    ],
-)
-def test_names_of_other_packages_lead_to_a_loss(task, name, meant):
-    with pytest.raises(ModelError, match=f"did you mean {meant}[?] choose one of"):
-        losses.loss_of(task, name)

@@ -47,15 +47,3 @@ def stream(kind, n, seed, growth=0.0, sleepy=0.15):
     members[n // 2 :, 1] = members[n // 2 :, 2]  # a birth: another member takes the slot
     members[n // 3] = np.nan
     return members, y, np.where(rng.random(n) < 0.1, 0.0, rng.exponential(size=n))
-
-
-def late_class(n_classes, n, seed):
-    """Members of rows of some classes, then of rows with one more, which members think improbable; the labels."""
-    rng = np.random.default_rng(seed)
-    truth = 2.0 * rng.normal(size=(2 * n, n_classes + 1))
-    members = log_softmax(truth[:, None] + rng.normal(size=(2 * n, N_MEMBERS, n_classes + 1)))
-    early = log_softmax(members[:n, :, :-1])
-    members[n:, :, -1] -= 3.0
-    scores = truth + rng.gumbel(size=truth.shape)
-    scores[:n, -1] = -np.inf
-    return early, log_softmax(members[n:]), np.argmax(scores, axis=1).astype(float)

@@ -1,4 +1,4 @@
-"""What a mixture promises: its twin's rule, sleepers, slots, weights, batches, files, late classes, extreme numbers."""
+"""What a mixture promises: its twin's rule, also of members that sleep, weights, batches, files, late classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.mixing.streams import KINDS, N_MEMBERS, late_class, log_softmax, of_kind, stream
+from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tests.mixing.twin import run, twin_of
 from tunefree.compiled import functions
 from tunefree.mixing.classes import MOST_BIASED
@@ -29,59 +29,6 @@ def bytes_of(mixture):
 def learned(kind, members, y, weight):
     mixture = mixture_of(kind, members.shape[1])
     return mixture, mixture.learn(members, y, weight)
-
-
-@kinds
-def test_a_member_that_sleeps_neither_gains_nor_loses_but_by_what_is_dealt_out_anew(kind):
-    members, y, weight = stream(kind, 200, 3, sleepy=0.0)
-    members = np.where(np.isnan(members), 0.0, members)
-    mixture, _ = learned(kind, members, y, weight)
-    before, rounds = mixture.base.weights[0], float(mixture.base.rounds[0])
-    members[:, 0] = np.nan
-    mixture.learn(members[:1], y[:1], np.ones(1))
-    kept = 1 - 1 / (rounds + 2)
-    if mixture.n_classes:
-        kept = min(4 / np.sqrt(22 + rounds), 0.9) / min(4 / np.sqrt(21 + rounds), 0.9)
-    assert mixture.base.weights[0] == pytest.approx(kept * before + (1 - kept) / N_MEMBERS, rel=1e-12)
-    assert mixture.base.weights.sum() == pytest.approx(1.0)
-
-
-@kinds
-def test_where_all_sleep_weights_stay_and_the_prediction_is_the_even_one(kind):
-    members, y, weight = stream(kind, 100, 4)
-    mixture, _ = learned(kind, members, y, weight)
-    corrections = bytes_of(mixture)
-    asleep = np.full_like(members[:1], np.nan)
-    before = mixture.base.weights.copy()
-    mixture.mean(asleep)
-    assert corrections == bytes_of(mixture)
-    if mixture.n_classes:
-        assert mixture.mean(asleep) == pytest.approx(-np.log(mixture.n_classes))
-    else:
-        assert mixture.mean(asleep)[0] == pytest.approx(mixture.loss.prediction_of(mixture.range.mean))
-    mixture.learn(asleep, y[:1], np.ones(1))
-    assert np.argsort(mixture.base.weights).tolist() == np.argsort(before).tolist()
-    assert mixture.base.weights == pytest.approx(before, abs=0.02)
-
-
-@kinds
-def test_a_birth_takes_the_slot_with_its_weight(kind):
-    """Nothing is told of births: who fills a slot next is weighed as the slot is."""
-    members, y, weight = stream(kind, 200, 5)
-    mixture, _ = learned(kind, members, y, weight)
-    share, n_classes = mixture.base.means[0], mixture.n_classes
-    newcomers = np.full_like(members[:1], 0.5 if not n_classes else -np.log(n_classes))
-    newcomers[0, 0] = -1.0 if not n_classes else log_softmax(np.arange(n_classes) * 0.1)
-    mean = mixture.mean(newcomers)[0]
-    if n_classes:
-        assert np.exp(mean) == pytest.approx(share * np.exp(newcomers[0, 0]) + (1 - share) / n_classes)
-    else:
-        means = mixture.loss.response(newcomers[0, :2, 0])
-        assert mixture.loss.response(mean) == pytest.approx(means[1] + (means[0] - means[1]) * share)
-    twins = np.nan_to_num(members) if not mixture.n_classes else log_softmax(np.nan_to_num(members))
-    twins[:, 0] = twins[:, 1]
-    one, _ = learned(kind, twins, y, weight)  # two members that are one have the weight of one together
-    assert one.base.weights[0] == pytest.approx(one.base.weights[1], rel=1e-9)
 
 
 @kinds
@@ -206,15 +153,3 @@ def test_the_compiled_rule_is_that_of_its_twin(kind, growth):
     assert mixture.mean(members[:20]) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
     least = 0.01 if kind == "gamma" else 0.1
     assert np.ptp(mixture.top.weights) > least and np.ptp(mixture.base.weights) > 0.01  # they did learn
-
-
-@pytest.mark.parametrize("n_classes", [2, 5, 63, 64, 65])
-def test_late_classes_are_those_of_the_twin(n_classes):
-    early, late, y = late_class(n_classes, 80, 3)
-    mixture, twin = Mixture(N_MEMBERS, n_classes), twin_of(N_MEMBERS, n_classes)
-    for rows, labels in ((early, y[:80]), (late, y[80:])):
-        expected = run(twin, rows, labels, np.ones(80))
-        assert mixture.learn(rows, labels, np.ones(80)) == pytest.approx(expected, rel=1e-6, abs=1e-7)
-        if rows is early:
-            mixture.add_class()
-            twin.add_class()

@@ -29,13 +29,6 @@ class ScInOL2:
         )
         return self.w
 
-    def grow(self):
-        self.G, self.S2, self.M = (np.append(own, 0.0) for own in (self.G, self.S2, self.M))
-        self.eta = np.append(self.eta, 1.0)
-
-    def cut(self, n):
-        self.G, self.S2, self.M, self.eta = self.G[:n], self.S2[:n], self.M[:n], self.eta[:n]
-
     def learn(self, gradient, trace, weight, bound):
         g = weight * gradient
         self.G, self.S2, self.eta = self.G - g, self.S2 + g**2, self.eta - g * self.w
@@ -51,12 +44,6 @@ class Newton:
         new = (ranges != 0) & ~self.seen & (weight > 0)
         self.C[new, new], self.seen = 1.6 / bound, self.seen | new
         return self.w
-
-    def grow(self):
-        self.w, self.C, self.seen = np.append(self.w, 0.0), np.pad(self.C, (0, 1)), np.append(self.seen, False)
-
-    def cut(self, n):
-        self.w, self.C, self.seen = self.w[:n], self.C[:n, :n], self.seen[:n]
 
     def learn(self, gradient, trace, weight, bound):
         square = gradient @ gradient
@@ -100,16 +87,6 @@ class Classes:
         self.K, self.biases = n_classes, n_classes <= 64
         n_features = n_members + 1 + n_classes * self.biases
         self.base, self.top, self.learners = Weights(n_members), Weights(3), [ScInOL2(n_features), Newton(n_features)]
-
-    def add_class(self):
-        self.K += 1
-        if self.K <= 64:
-            for own in self.learners:
-                own.grow()
-        elif self.K == 65:
-            self.biases = False
-            for learner in self.learners:
-                learner.cut(len(self.base.w) + 1)
 
     def base_of(self, members, weights):
         awake = ~np.isnan(members[:, 0])

@@ -1,17 +1,14 @@
 """Probabilities of margins that are no log-odds."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.core import storage
-from tunefree.core.rows import dense, part
+from tunefree.core.rows import dense
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
-from tunefree.pool.model import Model, restored
+from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
 
@@ -100,42 +97,11 @@ def test_a_class_that_is_not_known_yet_has_probability_0():
     assert (probabilities[50:, 2] > 0.0).all()
 
 
-def stream(n=400, classes=("a", "b")):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 4))
-    scores = X @ rng.normal(size=(4, len(classes))) + rng.gumbel(size=(n, len(classes)))
-    return dense(X), np.array(classes)[scores.argmax(axis=1)]
-
-
-LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
-LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
-LEARNERS += [("scinol2", "hinge", True), ("newton", "hinge", False)]
-each_learner = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
-
-
-@each_learner
-@pytest.mark.parametrize("classes", ["ab", "abcd"])
-def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, average, classes):
-    X, y = stream(classes=tuple(classes))
-    y[:150] = np.where(np.isin(y[:150], ["a", "b"]), y[:150], "a")  # classes that come late
-    model, cut = (Model("classification", learner, loss, average, n_features=5) for _ in range(2))
-    model.learn(part(X, 0, 200), Labels.of(y[:200]), np.ones(200))
-    storage.save(tmp_path / "model", *model.save_state())
-    arrays, header = storage.load(tmp_path / "model")
-    models = [model, restored(arrays, header), pickle.loads(pickle.dumps(model)), cut]
-    for each in models[:3]:
-        each.learn(part(X, 200, 400), Labels.of(y[200:]), np.ones(200))
-    for i in range(0, 400, 40):
-        cut.learn(part(X, i, i + 40), Labels.of(y[i : i + 40]), np.ones(40))
-    said = [each.probabilities(each.predict(X)) for each in models]
-    assert said[0].shape == (400, len(classes))
-    for other, probabilities in zip(models[1:], said[1:], strict=True):
-        assert other.classes == model.classes
-        np.testing.assert_array_equal(probabilities, said[0])
-
-
 def test_rows_that_are_not_judged_calibrate_nothing():
-    X, y = stream()
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=400) > 0.0, "b", "a")
+    X = dense(X)
     models = [Model("classification", "scinol2", "hinge", n_features=5) for _ in range(2)]
     for model in models:
         model.learn(X, Labels.of(y), np.ones(400))

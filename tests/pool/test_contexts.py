@@ -10,7 +10,7 @@ import pytest
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.pool.contexts import KNOWN, NEW
-from tunefree.pool.model import Model, published
+from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 
 
@@ -48,15 +48,6 @@ def test_a_row_is_predicted_by_the_mixture_of_its_kind():
         np.testing.assert_array_equal(model.predict(dense(rows))[some, 0], mixed[:, 1] - mixed[:, 0])
 
 
-def test_a_published_model_predicts_both_kinds_whatever_is_learned_later():
-    X, y = few_values()
-    model = learned(X, y, [300])
-    rows = dense(np.concatenate([X[:9], X[:9] + 0.5]))
-    other, before = published(model), model.predict(rows)
-    model.learn(rows, Labels.of([0, 1] * 9), np.ones(18))
-    assert np.array_equal(other.predict(rows), before)
-
-
 def test_intervals_of_known_rows_are_as_wide_as_known_rows_need():
     """Products have exact prices, so a product that was seen is certain, and one that was not is not."""
     rng = np.random.default_rng(3)
@@ -92,13 +83,6 @@ def texts(seed=0, n=N):
 
 def pool_of(model) -> Model:
     return model._learned.model
-
-
-def test_texts_are_no_copies_of_one_another():
-    X, y = texts()
-    pool = pool_of(TuneFreeClassifier().partial_fit(X, y, classes=["no", "yes"])).pool
-    assert pool.members.growth is not None and not pool.members.growth.columns.keys
-    assert pool.n_known == 0 and pool.contexts[0].mixture.base.rounds[0] == N
 
 
 def test_texts_that_are_copies_are_known():

@@ -12,7 +12,6 @@ from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
@@ -39,7 +38,8 @@ def targets(task, y):
     ("task", "options"),
     [
         *(("classification", {"learner": name, "average": average}) for name, average in each_learner.args[1]),
-        *(("classification", {"learner": "nag", "view": view}) for view in views.ALL),
+        ("classification", {"learner": "nag", "view": "steady"}),
+        *(("classification", {"learner": name, "loss": "hinge"}) for name in ("scinol2", "newton")),
         *(("regression", {"learner": name}) for name in ["pool", *naive.ALL]),
     ],
     ids=str,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
-from tunefree.core.rows import dense, n_rows, rows_at
+from tunefree.core.rows import dense, rows_at
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.model import Model
 from tunefree.pool.relative import RelativeWeights
@@ -130,12 +130,3 @@ def test_copies_of_rows_are_no_evidence():
         ratios.append(losses[1] / losses[0])
     assert np.exp(np.log(ratios).mean()) <= 1.02
     assert losses[1] < np.log(2.0)
-
-
-def test_known_rows_judge_members_apart():
-    X, y = noisy(64, 0)
-    model = Model("classification", n_features=7, classes=[0, 1])
-    for _ in range(3):
-        model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
-    assert model.pool.rows == 3 * n_rows(dense(X))
-    assert int(model.pool.contexts[0].mixture.base.rounds[0]) == len(X)

@@ -28,8 +28,7 @@ from tunefree.learners.scinol import ScInOL2
 from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.model import Model
 from tunefree.pool.targets import RunningMean
-from tunefree.pool.views import ALL as VIEWS
-from tunefree.pool.views import OF_COLUMNS
+from tunefree.pool.views import OF_COLUMNS, Steady
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.risk import Progressive
 
@@ -164,7 +163,7 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -
 
 def _numbers(state: Any) -> dict[str, np.ndarray]:
     """The arrays of a learner or a view by name, not copied; single numbers have no axis."""
-    if type(state) in VIEWS.values():
+    if isinstance(state, Steady):
         fields = state._asdict().items()
         return {name: array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
     numbers = {}

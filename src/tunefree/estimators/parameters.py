@@ -71,7 +71,7 @@ RECORDS = {
         "intervals are not constrained.",
         types="dict or None",
     ),
-    "view": _plan_parameter("view", choices=("raw", *views.ALL)),
+    "view": _plan_parameter("view", choices=views.NAMES),
 }
 ARGUMENTS = {
     "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"

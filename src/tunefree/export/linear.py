@@ -15,7 +15,6 @@ from tunefree.core.rows import table
 from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.linear import FARTHEST, Linear
-from tunefree.pool.views import WIDEST_LEVEL, Centred, Level
 from tunefree.stream.keys import MOST_CODES
 
 AT_ONCE = 2**22  # numbers of rows whose predictions are taken
@@ -127,22 +126,19 @@ def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarr
 def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
     """Add numbers as a view shows them, with the weights of the members that have it."""
     n, n_outputs, numbers = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
-    origin, view, is_clipped = np.zeros(n), present.views.get(name), False
+    origin, view = np.zeros(n), present.views.get(name)
     if view is not None:
         origin = np.array([view.number(c, 0.0) for c in range(n)])
-        numbers, is_clipped = graph.add("Sub", numbers, view.centres[None]), not isinstance(view, Centred)
-    if is_clipped:
-        unit = np.full(n, view.unit[0]) if isinstance(view, Level) else view.distances
-        bound = WIDEST_LEVEL if isinstance(view, Level) else WIDEST
-        numbers = graph.add("Div", numbers, np.where(unit > 0.0, unit, np.inf)[None])
-        numbers = graph.add("Clip", numbers, np.float64(-bound), np.float64(bound))
+        numbers = graph.add("Sub", numbers, view.centres[None])
+        numbers = graph.add("Div", numbers, np.where(view.distances > 0.0, view.distances, np.inf)[None])
+        numbers = graph.add("Clip", numbers, np.float64(-WIDEST), np.float64(WIDEST))
     for m, member in enumerate(present.group.members):
         if member.setting.view == name:
             read, objective = present.reads[m], present.objectives[m]
             weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
             outputs = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
             sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
-            sums.add(str(numbers) if is_clipped else _bounded(graph, str(numbers), read, n), weights, outputs)
+            sums.add(_bounded(graph, str(numbers), read, n) if view is None else str(numbers), weights, outputs)
 
 
 def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:

@@ -204,8 +204,8 @@ class Plan(Parameters):
     )
     view: str | None = parameter(
         None,
-        "How a single learner sees numbers: raw, centred, steady (each column scaled robustly) or level (by one "
-        "scale); by default steady with a kernel, else raw.",
+        "How a single learner sees numbers: raw or steady (each column scaled robustly); by default "
+        "steady with a kernel, else raw.",
         scopes=(SINGLE, ONE_MACHINE),
     )
     average: bool = parameter(

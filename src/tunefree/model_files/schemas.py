@@ -52,7 +52,7 @@ from tunefree.pool.single import Single
 from tunefree.pool.slots import LINEAR as LINEAR_KIND
 from tunefree.pool.slots import MOST_KINDS, TREES, WHOLE, kinds_in
 from tunefree.pool.targets import MANY_CLASSES
-from tunefree.pool.views import ALL as VIEWS
+from tunefree.pool.views import NAMES as VIEWS
 from tunefree.pool.windows import LENGTHS
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
@@ -60,9 +60,8 @@ from tunefree.theory.rises import LossRises
 MOST_FEATURES = 2**31 - 1
 NAME, NAMES = Text(may_be_none=True), Sequence(Text())
 TASK = Text(("classification", "regression"))
-SEEN = ("raw", *VIEWS)
 CLASSES = Sequence(Label(), MANY_CLASSES)
-SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
+SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(VIEWS)}
 
 MODEL = {
     "task": TASK,

@@ -14,11 +14,10 @@ from tunefree.core.part import FIXED, LEARNED, Part, argument, child, children, 
 from tunefree.core.rows import Rows, entries_of, n_rows
 from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
-from tunefree.pool import views
 from tunefree.pool.linear_members import Member, Setting
 from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
-from tunefree.pool.views import create_view, hidden, transform
+from tunefree.pool.views import Steady, hidden, transform
 
 AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
@@ -178,10 +177,10 @@ class LinearGroup(Part):
         """The views that members have."""
         return {member.setting.view for member in self.members}
 
-    def _view(self, name: str, X: Any) -> Any:
+    def _view(self, name: str, X: Any) -> Steady:
         """The view of this name, of rows like these."""
         if name not in self.views:
-            self.views[name] = create_view(name, X)
+            self.views[name] = Steady.create(X.numbers.shape[1])
         return self.views[name]
 
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -240,13 +239,15 @@ class LinearSnapshot(Part):
 
     group: LinearGroup = argument()
     reads = children(ReadWeights, LEARNED)
-    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], FIXED)
+    views: dict[str, Steady] = children(Steady, FIXED)
     objectives: list[Objective] = children(
         Objective, FIXED, make=lambda snapshot, _: snapshot.group.members[0].objective.copied()
     )
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
-    def __init__(self, group: LinearGroup, reads: list[Read], views: dict[str, Any], counts: tuple[int, int]) -> None:
+    def __init__(
+        self, group: LinearGroup, reads: list[Read], views: dict[str, Steady], counts: tuple[int, int]
+    ) -> None:
         self.group, self.reads, self.views, self.counts = group, [ReadWeights(*read) for read in reads], views, counts
         self.objectives = [member.objective.copied() for member in group.members]
 

@@ -11,7 +11,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.numbers import CEILING
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
-from tunefree.core.rows import Rows, dense, entries_of
+from tunefree.core.rows import Rows, dense
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
 from tunefree.learners import ALL
 from tunefree.learners.contract import begin_outputs, mirror
@@ -21,7 +21,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
 from tunefree.pool.occurrences import Met, Past, with_outputs, with_room
 from tunefree.pool.rows import Read
-from tunefree.pool.targets import MOST_SUMMED, running_sum
+from tunefree.pool.targets import running_sum
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
     learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
-    view: str  # "raw", or a name in views.ALL
+    view: str  # one of views.NAMES
 
 
 def _nothing(member: Any, value: Any) -> None:
@@ -121,7 +121,8 @@ class Member(Part):
         first = 1 if before == 1 else 0
         begun, margin = self._absent(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
-        self.offsets = with_late_classes(offsets, n_outputs, first, margin)
+        self.offsets = with_outputs(offsets[None], n_outputs, first)[0]
+        self.offsets[first + before :] = margin
         mirrors = first == 1 and objective.is_softmax
         self.state = self.state.with_outputs(n_outputs, first, mirrors)
         if begun is not None:
@@ -160,18 +161,12 @@ class Member(Part):
             log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
             self.log = with_room(log, 1 + int(met.places.max(initial=-1)))
             met_arrays = met.left_out, met.places, self.log
-        row_arguments = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
-        run, *arguments = passes.call_on(self.state, self.objective, row_arguments, met_arrays, self.offsets)
-        run(*arguments)
+        passes.learn(self.state, self.objective, X, y, weight, predictions, *met_arrays, self.offsets)
 
     def count(self, weight: np.ndarray) -> None:
         """Count rows that are learned."""
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
-
-    def count_row(self, weight: float) -> None:
-        """Count a row that is learned."""
-        self.rows, self.mass = self.rows + 1, min(self.mass + weight, MOST_SUMMED)
 
     @property
     def is_bounded(self) -> bool:
@@ -243,17 +238,6 @@ def late_margin(objective: Objective, rows: int) -> float:
     -11.51
     """
     return -math.log(max(rows, 1)) if objective.is_softmax else 0.0
-
-
-def with_late_classes(offsets: np.ndarray, n_outputs: int, first: int, margin: float) -> np.ndarray:
-    """The offsets of more outputs; the first output becomes output ``first``, and classes behind begin at a margin.
-
-    >>> with_late_classes(np.zeros(1), 3, 1, -7.0)
-    array([ 0.,  0., -7.])
-    """
-    wider = np.zeros(n_outputs)
-    wider[first : first + len(offsets)], wider[first + len(offsets) :] = offsets, margin
-    return wider
 
 
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:

@@ -56,8 +56,8 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
     loss_of(task, loss)
     if learner != POOL and learner not in ALL:
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join((POOL, *ALL.search()))}")
-    if view not in ("raw", *views.ALL):
-        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
+    if view not in views.NAMES:
+        raise ModelError(f"unknown view {view!r}; choose one of {', '.join(views.NAMES)}")
     if learner == POOL:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
@@ -83,7 +83,7 @@ class ModelOptions:
     loss: str | None = None  # see tunefree.losses.loss_of; the pool learns classes with the logistic loss only
     average: bool = False  # whether the average of the iterates predicts instead of the last one; not for the pool
     settings: Any = None  # parameters of the learner by their names (epsilon, a or b); none for the pool
-    view: str = "raw"  # or a name in views.ALL; the pool's members have views of their own
+    view: str = "raw"  # one of views.NAMES; the pool's members have views of their own
     config: Any = None  # what the family of a learner that is not linear chooses, such as a kernel
     member_settings: Any = None  # a tuple of Setting, instead of the members that a learner of this name usually has
     # Whether features from number 1024 on get statistics when they are met a second time, and then learn the first

@@ -20,7 +20,7 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.linear_members import with_offsets
 from tunefree.pool.member_rows import MemberRows
 from tunefree.pool.passes import score_rows
-from tunefree.pool.views import COMPILED
+from tunefree.pool.views import transform_rows
 
 ROOM = 64  # for codes and words at least
 
@@ -43,7 +43,7 @@ class LinearRow:
         raw = self.weight, numbers[0], self.pointers, self.words
         views = [group.views[name] for name in names[1:]]
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
-        self.seeing = Program([(COMPILED[type(view)], view, *raw, *view_values) for view, *view_values in shown])
+        self.seeing = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
         rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
@@ -116,7 +116,7 @@ class LinearRow:
         self.group.latest = row, None
         self.group.complete()
         for member in self.group.members:
-            member.count_row(weight)
+            member.count(self.weight)
 
 
 class SingleRow:

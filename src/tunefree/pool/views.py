@@ -1,16 +1,12 @@
-"""Views: running transformations of rows, such as centring and robust scaling, before a learner sees them.
+"""Views: what a learner sees of rows, which are raw, or steady, by a running robust scaling.
 
-A view turns a block of rows into another one. Numbers in dense columns are transformed one by one. The
-entries of a sparse row are all divided by one number. One-hot codes stay as they are. The statistics of a view are
-those of the rows so far, including the one that is transformed; targets are never used.
-
-A view is a record of arrays that are changed in place, whose class has three functions of it: ``observe`` a row, a
-dense ``number`` as the view shows it, and the ``divisor`` of the entries of a row. Each class has a compiled function.
+The steady view turns a block of rows into another one. Numbers in dense columns are transformed one by one. The
+entries of a sparse row are all divided by one number. One-hot codes stay as they are. Its statistics are those of the
+rows so far, including the one that is transformed; targets are never used.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -20,8 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import WIDEST, approach, clip, finite, pace
 from tunefree.core.rows import Block
 
-WIDEST_LEVEL = 64.0  # numbers in the level view are clipped there, in the unit that all columns share
-
+NAMES = ("raw", "steady")
 OF_COLUMNS = ("centres", "distances", "counts")  # fields with a number for each column; others are one number
 OfColumns = Annotated[np.ndarray, "float64[columns]"]
 Single = Annotated[np.ndarray, "float64[1]"]
@@ -35,32 +30,6 @@ def mean_size(entries):
     for e in range(len(entries)):
         total += abs(entries[e])
     return finite(total) / len(entries)
-
-
-class Centred(NamedTuple):
-    """Dense numbers minus the running mean of their column."""
-
-    centres: OfColumns  # mean of each dense column
-    rounds: Single  # rows learned
-
-    @classmethod
-    def create(cls, n_columns: int) -> Self:
-        """A view that has seen nothing of ``n_columns`` dense columns."""
-        return cls(np.zeros(n_columns), np.zeros(1))
-
-    def observe(self, numbers, size):
-        """Learn the dense numbers (p,) of a row, and the mean size of its sparse entries, or 0."""
-        self.rounds[0] += 1.0
-        for c in range(len(numbers)):
-            self.centres[c] += numbers[c] / self.rounds[0] - self.centres[c] / self.rounds[0]
-
-    def number(self, column, value):
-        """A dense number as the view shows it."""
-        return finite(value - self.centres[column])
-
-    def divisor(self, size):
-        """The divisor of the sparse entries of a row with this mean size."""
-        return 1.0
 
 
 class Steady(NamedTuple):
@@ -85,7 +54,7 @@ class Steady(NamedTuple):
         return cls(*np.zeros((3, n_columns)), *np.zeros((3, 1)))
 
     def observe(self, numbers, size):
-        """See :meth:`Centred.observe`."""
+        """Learn the dense numbers (p,) of a row, and the mean size of its sparse entries, or 0."""
         self.rounds[0] += 1.0
         rate = pace(self.rounds[0])
         for c in range(len(numbers)):
@@ -101,12 +70,12 @@ class Steady(NamedTuple):
             self.size[0] = approach(self.size[0], size, pace(self.filled[0]), WIDEST)
 
     def number(self, column, value):
-        """See :meth:`Centred.number`."""
+        """A dense number as the view shows it."""
         typical = self.distances[column]
         return clip((value - self.centres[column]) / typical, WIDEST) if typical > 0.0 else 0.0
 
     def divisor(self, size):
-        """See :meth:`Centred.divisor`."""
+        """The divisor of the sparse entries of a row with this mean size."""
         return max(self.size[0], size / WIDEST) if self.size[0] > 0.0 else 1.0
 
     def widened(self, n_columns: int) -> Self:
@@ -117,57 +86,8 @@ class Steady(NamedTuple):
         return wider
 
 
-# the names by which they are compiled
-observe_columns: Any = Steady.observe
-divisor_of_entries: Any = Steady.divisor
-
-
-class Level(NamedTuple):
-    """Robust scaling with one unit for all dense columns, the root mean square of their typical distances.
-
-    It is for columns that are measured alike, such as pixels, where those that vary little carry little information.
-    Fields are those of :class:`Steady`, and the unit.
-    """
-
-    centres: OfColumns
-    distances: OfColumns
-    counts: OfColumns
-    size: Single
-    rounds: Single
-    filled: Single
-    unit: Single
-
-    @classmethod
-    def create(cls, n_columns: int) -> Self:
-        """A view that has seen nothing of ``n_columns`` dense columns."""
-        return cls(*Steady.create(n_columns), np.zeros(1))
-
-    def observe(self, numbers, size):
-        """See :meth:`Centred.observe`."""
-        observe_columns(self, numbers, size)
-        largest, total = 0.0, 0.0
-        for c in range(len(numbers)):
-            largest = max(largest, self.distances[c])
-        for c in range(len(numbers)):
-            ratio = self.distances[c] / largest if largest > 0.0 else 0.0
-            total += ratio * ratio
-        self.unit[0] = finite(largest * math.sqrt(total / len(numbers))) if len(numbers) > 0 else 0.0
-
-    def number(self, column, value):
-        """See :meth:`Centred.number`."""
-        away = finite(value - self.centres[column])
-        return clip(away / self.unit[0], WIDEST_LEVEL) if self.unit[0] > 0.0 else 0.0
-
-    def divisor(self, size):
-        """See :meth:`Centred.divisor`."""
-        return divisor_of_entries(self, size)
-
-
-ALL: dict[str, Any] = {"centred": Centred, "steady": Steady, "level": Level}
-
-
 def _transforming(cls: Any) -> Compiled:
-    """The compiled function of a class of views."""
+    """The compiled function that writes rows as a view shows them."""
     observe, number, divisor = cls.observe, cls.number, cls.divisor
 
     def transform_rows(
@@ -193,17 +113,7 @@ def _transforming(cls: Any) -> Compiled:
     return Compiled(transform_rows, f"pool.views.{cls.__name__}", {"view": cls})
 
 
-COMPILED = {cls: _transforming(cls) for cls in ALL.values()}
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled functions of views."""
-    return [*COMPILED.values()]
-
-
-def transform_rows(view: Any, *arrays: np.ndarray) -> None:
-    """Write the numbers and entries of rows as a view transforms them; the arrays go to its compiled function."""
-    COMPILED[type(view)](view, *arrays)
+transform_rows = _transforming(Steady)
 
 
 def hidden(X: Block, features: np.ndarray) -> Block:
@@ -215,12 +125,7 @@ def hidden(X: Block, features: np.ndarray) -> Block:
     return X._replace(numbers=numbers)
 
 
-def create_view(name: str, X: Block) -> Any:
-    """A view that has seen nothing, of rows like these."""
-    return ALL[name].create(X.numbers.shape[1])
-
-
-def transform(view: Any, X: Block, learns: np.ndarray) -> Block:
+def transform(view: Steady, X: Block, learns: np.ndarray) -> Block:
     """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
 
     A ModelError is raised if rows have another number of dense columns than the view.

@@ -27,10 +27,10 @@ from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
 from tunefree.papers.kernel.pistol import KernelPiSTOL, factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
-from tunefree.pool import calibration, views
+from tunefree.pool import calibration
 from tunefree.pool.linear_members import Setting, name_of
 from tunefree.pool.rows import LabelledRows
-from tunefree.pool.views import create_view, transform
+from tunefree.pool.views import Steady, transform
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
@@ -172,7 +172,7 @@ class KernelBank(Part):
     gamma = number(LEARNED, SIZE)  # of width 1, once the bank is frozen
     n_columns: int | None = number(LEARNED, Number(0, MOST_FEATURES, whole=True, may_be_none=True))  # of rows so far
     members: list[KernelMember] = children(KernelMember, LEARNED)
-    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], LEARNED)
+    views: dict[str, Steady] = children(Steady, LEARNED)
     # Views, by name, and expansion are there once the bank is frozen; raw rows have no view.
     waiting: WarmupRows | None = child(WarmupRows, LEARNED, may_be_none=True)
     expansion: Expansion | None = child(
@@ -292,7 +292,7 @@ class KernelBank(Part):
             return
         first, self.waiting, self._read = LabelledRows(*self.waiting), None, None
         if self.view_name != "raw":
-            self.views[self.view_name] = create_view(self.view_name, first.X)
+            self.views[self.view_name] = Steady.create(first.X.numbers.shape[1])
             transform(self.views[self.view_name], first.X, first.weight)
         self._fix_kernel(first)
         predicted = np.empty((len(self.members), len(first.y), self.n_outputs))
