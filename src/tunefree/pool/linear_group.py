@@ -43,7 +43,7 @@ class LinearGroup(Part):
         write=lambda group, saved: group._have_met(saved),
     )
     members: list[Member] = children(Member, LEARNED)
-    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], LEARNED, axes={"columns": "P"})
+    views: dict[str, Steady] = children(Steady, LEARNED, axes={"columns": "P"})
     latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
     _weights: list[tuple[np.ndarray, np.ndarray]] | None = scratch()
 
