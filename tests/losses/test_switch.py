@@ -233,3 +233,17 @@ def test_the_worked_example_runs_as_it_stands():
     assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
     with pytest.raises(ModelError, match="scale must be"):
         losses.loss_of("regression", "log-cosh:-1")
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "meant"),
+    [
+        ("regression", "RMSE", "square"),
+        ("regression", "poisson_loss", "poisson"),
+        ("classification", "logloss", "logistic"),
+        ("classification", "mae", "absolute, which is of another `task`"),
+    ],
+)
+def test_names_of_other_packages_lead_to_a_loss(task, name, meant):
+    with pytest.raises(ModelError, match=f"did you mean {meant}[?] choose one of"):
+        losses.loss_of(task, name)

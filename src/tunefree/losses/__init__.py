@@ -27,6 +27,17 @@ class Usage(NamedTuple):
 
 
 _USAGES: dict[str, Usage] = {}
+# Losses by names that others use, among them scikit-learn, LightGBM, XGBoost and CatBoost: what is nearest to each.
+_OTHERS = {"power": "absolute-power:P, which is |error|^P, or tweedie:P"}
+_OTHERS |= dict.fromkeys(("mae", "l1", "mean_absolute_error", "absolute_error", "regression_l1"), "absolute")
+_OTHERS |= dict.fromkeys(
+    ("mse", "rmse", "l2", "squared_error", "mean_squared_error", "root_mean_squared_error", "regression", "reg"),
+    "square",
+)
+_OTHERS |= dict.fromkeys(
+    ("logloss", "log_loss", "binary", "multiclass", "cross_entropy", "crossentropy", "multiclassova"), "logistic"
+)
+_OTHERS |= {"pinball": "quantile:TAU", "mape": "absolute", "fair": "huber", "count": "poisson"}
 # What must be said of a loss whose default would be a guess.
 _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
@@ -147,8 +158,10 @@ def loss_of(task: str, name: str | None) -> Any:
     known = names(task)
     kind, *parameters = (name or known[0]).split(":")
     if kind not in known:
-        hint = alike(kind.lower(), known)
-        remedy = "" if hint is None else f"did you mean {hint}? "
+        plain = kind.lower().removesuffix("_loss").removesuffix("_deviance")
+        hint = _OTHERS.get(plain) or (plain if plain in LOSSES else alike(plain, known))
+        fits_task = hint is None or hint.partition(":")[0] in known
+        remedy = "" if hint is None else f"did you mean {hint}{'' if fits_task else ', which is of another `task`'}? "
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; {remedy}choose one of {', '.join(known)}")
     if kind in _NEEDED and not parameters:
         raise ModelError(f"loss {name!r}: {_NEEDED[kind]}")
