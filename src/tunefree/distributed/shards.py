@@ -127,11 +127,11 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
 
 def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
     """Pieces that end at line ends outside quotes."""
-    delimiters, escaped, is_csv = "", False, format == "csv"
-    if is_csv:
+    delimiters, escaped, begin = "", False, Position()
+    if format == "csv":
         header = csv_header(file, Options(delimiter))
-        delimiters, escaped = header.delimiter, header.escaped
-    chunks = read_lines([file], block_size=cut.range_bytes, delimiters=delimiters, header=is_csv, escaped=escaped)
+        delimiters, escaped, begin = header.delimiter, header.escaped, Position(offset=header.end)
+    chunks = read_lines([file], begin, cut.range_bytes, delimiters, escaped)
     ends = [Position(), *(chunk.position for chunk in chunks)]
     named = file if isinstance(file, TextFile) else TextFile(file)
     last = len(ends) - 2
