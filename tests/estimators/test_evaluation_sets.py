@@ -74,13 +74,6 @@ def test_a_regressor_has_the_loss_that_it_learns(loss, y, of_loss):
     assert last < before
 
 
-def test_verbose_says_the_losses(capsys):
-    TuneFreeClassifier(verbose=True).fit(
-        X[LEARNED], LABELS[LEARNED], eval_set=(X[SET], LABELS[SET]), eval_names=["new"]
-    )
-    assert capsys.readouterr().out.count("loss of new") == 5  # after 64, 91, 128, 182 and all rows
-
-
 def test_exposures_of_a_set_make_rates():
     years = 1.0 + np.arange(N + NEW) % 3
     model = TuneFreeRegressor(loss="poisson").fit(

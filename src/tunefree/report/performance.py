@@ -105,9 +105,9 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> l
 
 def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets; the metrics have a title."""
-    facts, groups = [Fact("rows", tested.metrics.rows, COUNT)], tested.scored.groups
+    facts, groups = [Fact("rows", tested.rows, COUNT)], tested.scored.groups
     if column := weights_named(trained.plan, tested.scored.weight):
-        facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, WEIGHT)]
+        facts += [Fact("weighted by", column), Fact("sum of weights", float(tested.scored.weight.sum()), WEIGHT)]
     facts += facts_of_measures(tested.measures, trained.model)
     if tested.confusion is not None:
         facts.append(Fact("calibration error", calibration_error(tested.scored), FIGURES))
