@@ -88,7 +88,7 @@ def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     out = run("evaluate", model, data)[1]
     share = is_claim.mean()
     line = " ".join(out.split())
-    assert f"Class 'claim' is never predicted: it has {100 * share:.2f} % of the rows" in line
+    assert f"Class 'claim' is never predicted, and has {100 * share:.2f} % of the rows" in line
     assert "--threshold P`, the least probability of 'none'" in line and "--class-weight" in line
     assert "Class 'claim', " in out and "by tenth of its probability" in out
     whole = json.loads(run("evaluate", model, data, "--json")[1])

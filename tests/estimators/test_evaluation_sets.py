@@ -122,7 +122,7 @@ def test_a_callback_is_called_at_its_points():
         ({"eval_set": [X, LABELS]}, ValueError, "pair"),
         ({"eval_set": (X, LABELS), "eval_names": ["a", "b"]}, ValueError, "eval_names"),
         ({"eval_set": (X, LABELS), "eval_sample_weight": [WEIGHTS, WEIGHTS]}, DataError, "one for each"),
-        ({"eval_names": ["a"]}, ValueError, "eval_names is for eval_set, which is missing"),
+        ({"eval_names": ["a"]}, ValueError, "one for each of the 0 sets of eval_set"),
         ({"eval_metric": "auc"}, TypeError, "eval_metric"),
         ({"callbacks": [print]}, ModelError, "early stopping is not needed"),
     ],

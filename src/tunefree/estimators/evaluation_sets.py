@@ -31,9 +31,6 @@ def evaluation_sets(
     estimator: Any, eval_set: Any, eval_names: Any = None, eval_sample_weight: Any = None, eval_exposure: Any = None
 ) -> list[EvaluationSet]:
     """The sets that arguments of ``fit`` stand for, whose estimator has its columns and classes."""
-    others = {"eval_names": eval_names, "eval_sample_weight": eval_sample_weight, "eval_exposure": eval_exposure}
-    if eval_set is None and (alone := [name for name, value in others.items() if value is not None]):
-        raise ValueError(f"{alone[0]} is for eval_set, which is missing; pass it, or leave {alone[0]} out")
     is_pair = isinstance(eval_set, tuple)
     pairs = [] if eval_set is None else [eval_set] if is_pair else eval_set
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):

@@ -7,7 +7,6 @@ from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table, o
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, Format
 from tunefree.workflows.decisions import Decisions
 
-PICTURE = 5.0, 2.9  # inches of a chart
 EVERY = 10  # threshold of the curve of net benefit that people see
 COST, THRESHOLD, BENEFIT = Format(".4f"), Format(".3g"), Format("+.4f")
 SHARES = ("acted_on", "sensitivity", "specificity", "positive_predictive_value", "negative_predictive_value")
@@ -70,6 +69,6 @@ def _benefits(decided: Decisions) -> list[Block]:
     columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
     shown = range(EVERY - 1, len(decided.benefits), EVERY)
     return [
-        Chart("Net benefit", described, draw, OF_BENEFIT, PICTURE),
+        Chart("Net benefit", described, draw, OF_BENEFIT),
         Table("Net benefit", columns, decided.benefits, OF_BENEFIT, "net_benefit", shown, is_open=False),
     ]

@@ -70,7 +70,6 @@ CLASSES = [
     Column("share", SHARE),
     Column("mean probability", SHARE),
     Column("actual / expected", RATIO, "actual_over_expected"),
-    Column("calibration error / share", RATIO, "relative_calibration_error"),
     Column("is predicted", is_shown=False),
 ]
 OF_PAIRS = (
@@ -271,9 +270,7 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
     classes = tested.classes
-    rows = [
-        [one.label, one.rows, one.share, one.probability, one.ratio, one.error, one.is_predicted] for one in classes
-    ]
+    rows = [[one.label, one.rows, one.share, one.probability, one.ratio, one.is_predicted] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
@@ -300,8 +297,7 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     decides = "`train --class-weight` decides"
     if len(labels) == 2:
         decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
-    highest = f"its probability is {rarest.highest:.3g} at most"
-    return [f"{named}: it has {share} of the rows, and {highest}. {decides} when it is."]
+    return [f"{named}, and has {share} of the rows. {decides} when it is."]
 
 
 def _calibration(
