@@ -27,7 +27,7 @@ from tunefree.report.formats import (
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
 from tunefree.workflows.calibration import COVERAGE, WIDTH, Part, calibration_error, equal_parts
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.metrics import Measure
+from tunefree.workflows.metrics import Measure, lift
 from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
@@ -178,8 +178,8 @@ def _residuals(tested: Evaluation) -> Chart:
 
 def by_decile(tested: Evaluation) -> list[Block]:
     """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
-    deciles = tested.lift
-    if not deciles:
+    scored = tested.scored
+    if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
         return []
     titles = "exposure", "predicted", "actual", "actual / expected"
     keys = "", "", "", "actual_over_expected"
@@ -236,7 +236,7 @@ def sureness(tested: Evaluation) -> list[Block]:
     """The parts of the rows by the probability of the predicted class, or by the width of intervals."""
     scored = tested.scored
     if scored.probability is not None:
-        parts = equal_parts(scored, scored.probability, scored.is_right)
+        parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen)
         return [_table_of_parts("How sure, and how often right", parts, PREDICTED, "by_sureness", tested)]
     if WIDTH not in scored.means:
         return []

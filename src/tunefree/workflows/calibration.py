@@ -62,11 +62,11 @@ def _part(scored: Scored, rows: np.ndarray, values: np.ndarray, flags: np.ndarra
 def calibration_error(scored: Scored) -> float:
     """The expected calibration error of the most probable class of each row, with 15 bins of equal mass.
 
-    >>> sure = {"probability": np.full(10, 0.8), "is_right": np.arange(10) < 7}
-    >>> round(calibration_error(Scored(np.ones(10), {}, **sure)), 6)
+    >>> scored = Scored(np.ones(10), {}, np.repeat([0, 1], [7, 3]), np.zeros(10, int), probability=np.full(10, 0.8))
+    >>> round(calibration_error(scored), 6)
     0.1
     """
-    parts = equal_parts(scored, scored.probability, scored.is_right, BINS)
+    parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
     distances = [abs(part.share.value - part.mean) for part in parts]
     return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
 

@@ -24,7 +24,7 @@ from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
 from tunefree.workflows.calibration import ClassReliability, class_reliability, interval_metrics
-from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, lift, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
@@ -54,12 +54,6 @@ class Evaluation(NamedTuple):
         """The number of rows."""
         return len(self.scored.weight)
 
-    @property
-    def lift(self) -> list[Decile]:
-        """Predictions and outcomes by decile of the predicted rate; empty unless the model predicts counts."""
-        scored = self.scored
-        return [] if scored.exposure is None else lift(scored.exposure, scored.targets, scored.predictions)
-
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
     """Values of rows from which metrics of classes are computed, by the names of fields of Scored and of means."""
@@ -69,9 +63,9 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
     means = {} if model.loss_is_log_loss else {"loss": losses}
     means |= {"log_loss": model.log_losses(y, predictions), "error": (codes != picked).astype(np.float64)}
     means["brier"] = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
-    right = {"probability": probabilities.max(axis=1), "is_right": model.errors(y, probabilities) == 0.0}
     scores = probabilities[:, 1:] if n == 2 else probabilities
-    return {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores, **right, **means}
+    columns = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores}
+    return columns | {"probability": probabilities.max(axis=1)} | means
 
 
 def _number_columns(
