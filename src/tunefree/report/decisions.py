@@ -41,15 +41,10 @@ def blocks_of_decisions(decided: Decisions) -> list[Block]:
         )
         if fact.value is not None
     ]
-    names = [one.name for one in decided.decisions]
-    titles = [f"{one.name}, from {THRESHOLD(one.threshold)} on" for one in decided.decisions]
-    columns = [
-        Column("share"),
-        *(
-            Column(title, TENTHS_OF_PERCENT.with_ends, name.replace(" ", "_"))
-            for title, name in zip(titles, names, strict=True)
-        ),
-    ]
+    columns = [Column("share")]
+    for one in decided.decisions:
+        title = f"{one.name}, from {THRESHOLD(one.threshold)} on"
+        columns.append(Column(title, TENTHS_OF_PERCENT.with_ends, one.name.replace(" ", "_")))
     rows = [[name.replace("_", " "), *(getattr(one, name) for one in decided.decisions)] for name in SHARES]
     return [
         Facts(facts, f"Decisions for {decided.label}", OF_COSTS if decided.costs else "", "decisions"),
