@@ -3,14 +3,11 @@
 import json
 import re
 
-import numpy as np
 import pytest
 from pyarrow.csv import read_csv
 
 import tunefree
 from tunefree.core.errors import ModelError
-from tunefree.report.performance import blocks_of_pairs
-from tunefree.workflows.paired import Truth, compared
 
 pytestmark = pytest.mark.usefixtures("few_peers")
 
@@ -92,18 +89,6 @@ def test_a_report_keeps_the_groups_of_the_training_whole(at):
         assert "rows of one who belong together" in err and json.loads(out)["groups"] == 100
     rows = read_csv("test.csv").drop_columns("who")
     assert "if rows are independent" in str(model.report(rows).document)
-
-
-def test_differences_have_the_digits_of_the_loss():
-    truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
-    right = np.random.default_rng(0).uniform(0.3, 0.9, 100)
-    judged = [
-        truth.judged(name, np.where(truth.targets[:, None] == [0, 1], share[:, None], 1.0 - share[:, None]))
-        for name, share in {"a": right, "near": right + 0.001, "far": 0.2 * right}.items()
-    ]
-    table = blocks_of_pairs(compared(truth, judged, "rich", ""))[2]
-    ends = [end for row in table.texts()[1:] for end in row[2].split(" to ")]
-    assert len(ends) == 4 and {len(end.partition(".")[2]) for end in ends} == {4}
 
 
 def test_files_that_were_learned_are_told(at, folder):

@@ -74,17 +74,10 @@ def test_a_regressor_has_the_loss_that_it_learns(loss, y, of_loss):
     assert last < before
 
 
-def test_verbose_says_the_losses(capsys):
-    TuneFreeClassifier(verbose=True).fit(
-        X[LEARNED], LABELS[LEARNED], eval_set=(X[SET], LABELS[SET]), eval_names=["new"]
-    )
-    assert capsys.readouterr().out.count("loss of new") == 5  # after 64, 91, 128, 182 and all rows
-
-
 def test_exposures_of_a_set_make_rates():
     years = 1.0 + np.arange(N + NEW) % 3
     model = TuneFreeRegressor(loss="poisson").fit(
-        X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]), eval_exposure=years[SET]
+        X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]), eval_exposure=[years[SET]]
     )
     rates, predicted = COUNTS[SET] / years[SET], model.predict(X[SET])
     expected = np.average(np.abs(rates - predicted), weights=years[SET])
@@ -128,8 +121,8 @@ def test_a_callback_is_called_at_its_points():
         ({"eval_set": [(X, LABELS), (X, LABELS[:5])]}, DataError, r"eval_set\[1\].*one target for each row"),
         ({"eval_set": [X, LABELS]}, ValueError, "pair"),
         ({"eval_set": (X, LABELS), "eval_names": ["a", "b"]}, ValueError, "eval_names"),
-        ({"eval_set": (X, LABELS), "eval_sample_weight": [WEIGHTS, WEIGHTS]}, DataError, "one for each"),
-        ({"eval_names": ["a"]}, ValueError, "eval_names is for eval_set, which is missing"),
+        ({"eval_set": (X, LABELS), "eval_sample_weight": [WEIGHTS, WEIGHTS]}, ValueError, "for each of the 1 sets"),
+        ({"eval_names": ["a"]}, ValueError, "one for each of the 0 sets of eval_set"),
         ({"eval_metric": "auc"}, TypeError, "eval_metric"),
         ({"callbacks": [print]}, ModelError, "early stopping is not needed"),
     ],

@@ -111,25 +111,6 @@ def test_rare_classes_are_reported(odd_file, run):
         tunefree.train(rows(), target="label", learner="scinol2")
 
 
-OF_ALL = {"target": "rich", "learner": "scinol2"}
-
-
-def table(n=400, seed=0):
-    """A tenth of the rows are rich."""
-    random = np.random.RandomState(seed)
-    leak, rich = random.randn(n), np.where(random.rand(n) < 0.1, "yes", "no")
-    return {"leak": leak, "a": random.randint(0, 5, n), "job": random.choice(["cook", "clerk"], n), "rich": rich}
-
-
-@pytest.fixture
-def file(tmp_path):
-    """The table as CSV."""
-    rows = table()
-    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
-    (tmp_path / "d.csv").write_text("\n".join(lines))
-    return tmp_path / "d.csv"
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -158,18 +139,23 @@ def test_weights_find_labels_that_are_no_strings(labels, weights):
     plan = Plan(class_weight=weights)
     by_label = weights_by_label(plan.class_weight)
     assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
-    rows = table() | {"rich": np.array(labels)[(table()["rich"] == "yes").astype(int)]}
-    assert tunefree.train(rows, class_weight=weights, task="classification", **OF_ALL).classes_.tolist() == labels
+    table = rows(odd=())
+    table["label"] = np.array(labels)[(table["label"] == "yes").astype(int)]
+    model = tunefree.train(table, target="label", learner="scinol2", class_weight=weights, task="classification")
+    assert model.classes_.tolist() == labels
 
 
-def test_labels_of_an_evaluation_that_the_model_does_not_know(run, done, tmp_path, file):
-    model, text = tmp_path / "m", file.read_text()
-    done("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")
+def test_labels_of_an_evaluation_that_the_model_does_not_know(run, done, tmp_path):
+    model, file, table = tmp_path / "m", tmp_path / "d.csv", rows(400, odd=())
+    csv.write_csv(pa.table(table), file, csv.WriteOptions(quoting_style="none"))
+    text, n_renamed = file.read_text(), (table["label"] == "yes").sum()
+    done("train", file, *LABELLED, "-o", model, "-q")
     assert "no class" not in run("evaluate", model, file)[2]
     (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
     status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
-    assert status == 0 and '"rows_of_unseen_classes": 40' in out
-    assert "note: column 'rich': 'Yes' is no class of the model" in err and "did you mean 'yes'? (40 rows" in err
+    assert status == 0 and f'"rows_of_unseen_classes": {n_renamed}' in out
+    assert "note: column 'label': 'Yes' is no class of the model" in err
+    assert f"did you mean 'yes'? ({n_renamed} rows" in err
     (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
     status, _, err = run("evaluate", model, tmp_path / "all.csv")
     assert status == 2 and "no row has a label that the model knows" in err

@@ -86,7 +86,7 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, hande
     assert not any("home" in name for name in trained.encoder.names())
     unknown = {name: values for name, values in homes().items() if name != "home"}
     assert sum(len(part.predictions) for part in predict(trained, open_source(unknown), BadRows())) == N
-    assert evaluate(trained, open_source(unknown), BadRows()).metrics.rows == N
+    assert evaluate(trained, open_source(unknown), BadRows()).rows == N
     last = certificates(trained, certified(trained))[-1]
     assert last.tone == "warning" and "Rows of a group depend on each other" in last.text
 

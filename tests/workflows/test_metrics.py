@@ -130,7 +130,7 @@ def test_the_error_is_that_of_rows_in_their_order(n, seed, spread, weighted):
     probabilities = np.round(np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0), 2)
     right = rng.random(n) < probabilities - 0.1
     weight = rng.exponential(size=n) if weighted else np.ones(n)
-    scored = Scored(weight, {}, probability=probabilities, is_right=right)
+    scored = Scored(weight, {}, 1 - right, np.zeros(n, int), probability=probabilities)
     assert calibration_error(scored) == pytest.approx(expected_error(probabilities, right, weight), abs=1e-9)
 
 

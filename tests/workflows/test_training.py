@@ -20,7 +20,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.stream.text import read_lines
-from tunefree.training.targets import labels_of, task_of
+from tunefree.training.targets import labels_of
 from tunefree.training.training import train
 
 
@@ -35,17 +35,6 @@ def people(n=2000, seed=0):
 def model_bytes(trained, path):
     trained.save(path)
     return path.read_bytes()
-
-
-def test_classification_and_regression_are_told_apart():
-    assert task_of(pa.array(["a", "b", "c"])).task == "classification"
-    assert task_of(pa.array([True, False])).task == "classification"
-    assert task_of(pa.array([0.0, 1.0, 0.0])).task == "classification"
-    assert task_of(pa.array([1.0, 2.0, 3.0] * 10)).task == "classification"
-    assert task_of(pa.array([1.0, 2.0, 3.0])).task == "regression"
-    assert task_of(pa.array([1000.0, 2000.0, 3000.0] * 10)).task == "regression"
-    assert task_of(pa.array([0.5, 1.5, 2.5] * 10)).task == "regression"
-    assert task_of(pa.array(np.arange(1000.0))).task == "regression"
 
 
 def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():

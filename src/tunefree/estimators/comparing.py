@@ -189,14 +189,11 @@ def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, An
         known = [np.asarray(estimators[name].classes_).tolist() for name in fitted]
         learned = sorted(parts[0].target.values) if len(parts) > 1 or not fitted else []
         classes = dict.fromkeys(label for labels in [*known, learned] for label in labels)
-    truth = trials.truth_of(parts, list(classes))
     groups = rows[-1].groups
-    if groups is None:
-        return truth
-    numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
-    if len(numbers) != len(parts[-1].weight):
+    numbers = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    if numbers is not None and len(numbers) != len(parts[-1].weight):
         raise ModelError("`groups` must have a value for each row")
-    return truth._replace(groups=np.append(np.zeros(len(truth.weight) - len(numbers), np.int64), numbers))
+    return trials.truth_of(parts, list(classes), numbers)
 
 
 def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -> trials.Learn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,18 +31,14 @@ def evaluation_sets(
     estimator: Any, eval_set: Any, eval_names: Any = None, eval_sample_weight: Any = None, eval_exposure: Any = None
 ) -> list[EvaluationSet]:
     """The sets that arguments of ``fit`` stand for, whose estimator has its columns and classes."""
-    others = {"eval_names": eval_names, "eval_sample_weight": eval_sample_weight, "eval_exposure": eval_exposure}
-    if eval_set is None and (alone := [name for name, value in others.items() if value is not None]):
-        raise ValueError(f"{alone[0]} is for eval_set, which is missing; pass it, or leave {alone[0]} out")
-    is_pair = isinstance(eval_set, tuple)
-    pairs = [] if eval_set is None else [eval_set] if is_pair else eval_set
+    pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
     names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
     if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-    weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs), is_pair)
-    exposures = _by_set("eval_exposure", eval_exposure, len(pairs), is_pair)
+    weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
+    exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
     sets = []
     for k, (X, y) in enumerate(pairs):
         try:
@@ -55,12 +51,9 @@ def evaluation_sets(
     return sets
 
 
-def _by_set(name: str, values: Any, n: int, is_pair: bool) -> Sequence[Any]:
-    """An argument for each of n evaluation sets; for one set, given as a pair, it need not be in a list."""
-    if values is None:
-        return [None] * n
-    if is_pair and not (isinstance(values, list) and len(values) == 1 and np.ndim(values[0]) == 1):
-        return [values]
+def _by_set(name: str, values: Any, n: int) -> list[Any]:
+    """An argument for each of n evaluation sets."""
+    values = [None] * n if values is None else values
     if not isinstance(values, list) or len(values) != n:
         raise ValueError(f"{name} must be a list, with an array or None for each of the {n} sets of eval_set")
     return values

@@ -59,20 +59,6 @@ def finish(axes: Any, titles: tuple[str, str]) -> None:
         axes.legend(lines, list(map(style.escaped, names)), **beside)
 
 
-def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
-    """Draw rates by decile, a line for each name."""
-    deciles = np.arange(1, 1 + max(map(len, rates.values()))).tolist()
-    lines = [
-        Series(name, deciles, values, {"linewidth": 1.7, **look})
-        for (name, values), look in zip(rates.items(), style.SERIES, strict=False)
-    ]
-    for line in lines:
-        axes.plot(line.x, line.y, marker="o", markersize=3, label=line.name, **line.style)
-    axes.set_xticks(deciles)
-    style.few_ticks(axes.yaxis, [0.0, *(value for line in lines for value in line.y)])
-    finish(axes, ("decile of the predicted rate", "rate"))
-
-
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
     """Draw points, and a line at the height 0."""
     axes.axhline(0.0, color=style.SOFT, linewidth=0.8)
@@ -108,15 +94,17 @@ def draw_bars(
     axes.tick_params(axis="y", length=0)
 
 
-def draw_calibration(
-    axes: Any, expected: Sequence[float], ends: Sequence[tuple[float, float, float]], titles: tuple[str, str]
-) -> None:
-    """Draw actual shares, with the low and high ends of their intervals, against probabilities."""
-    actual, low, high = np.array(ends).T
-    axes.plot([0.0, 1.0], [0.0, 1.0], **style.OTHERS)
+def draw_calibration(axes: Any, expected: Sequence[float], actual: Sequence[Any], titles: tuple[str, str]) -> None:
+    """Draw actual shares or rates, each with the low and high end of its interval or None, against those expected."""
+    ends = [(value, low, high) if low is not None else (value, value, value) for value, low, high in actual]
+    shares, low, high = np.array(ends).T
+    most = 1.05 * float(max(*expected, *shares, *high))
+    axes.plot([0.0, most], [0.0, most], **style.OTHERS)
     axes.vlines(expected, low, high, color=style.BLUE, linewidth=1.5, alpha=0.6)
-    axes.plot(expected, actual, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
-    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    axes.plot(expected, shares, "o-", color=style.BLUE, markersize=4, linewidth=1.2)
+    axes.set(xlim=(0.0, most), ylim=(0.0, most))
+    for side in (axes.xaxis, axes.yaxis):
+        style.few_ticks(side, [0.0, most])
     finish(axes, titles)
 
 

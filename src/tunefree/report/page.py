@@ -128,10 +128,12 @@ def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedCom
         sentence = comparison.sentence.removesuffix(".")
         return f"{sentence}; intervals of {100 * INTERVAL:g} % hold {TENTHS_OF_PERCENT(coverage)} of the rows."
     (loss, _), (_, error_format) = names_of_losses(trained.model)
-    classes, metrics = trained.model.classes, trained.progress.progressive[0] if tested is None else tested.metrics
+    classes, metrics = trained.model.classes, trained.progress.progressive[0]
     goal = goal_in_words(trained.plan.target or "the label", classes)
-    error = f"a mean {loss} of {FIGURES(metrics.mean_loss())}"
-    error = f"{error_format(metrics.mean_error())} error" if classes else error
+    if classes:
+        error = f"{error_format(metrics.mean_error() if tested is None else tested.measures['error'])} error"
+    else:
+        error = f"a mean {loss} of {FIGURES(metrics.mean_loss() if tested is None else tested.measures['loss'])}"
     condition = ", each row before it was learned; other data would tell more" if tested is None else ""
     return f"Predicts {goal} with {error}{condition}."
 
@@ -192,7 +194,7 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     measures = {name: tested.measures[name] for name in OF_TESTS if name in tested.measures}
     facts = facts_of_measures(measures, trained.model)
     briefly = [fact._replace(name=BRIEF_TITLES.get(fact.key, fact.name)) for fact in facts]
-    return [*tiles, Fact("rows judged", tested.metrics.rows, COUNT), *briefly][:MOST_TILES]
+    return [*tiles, Fact("rows judged", tested.rows, COUNT), *briefly][:MOST_TILES]
 
 
 def html(document: Document) -> str:

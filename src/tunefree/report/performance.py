@@ -25,9 +25,9 @@ from tunefree.report.formats import (
     weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
-from tunefree.workflows.calibration import COVERAGE, WIDTH, ClassReliability, Part, calibration_error, equal_parts
+from tunefree.workflows.calibration import COVERAGE, WIDTH, Part, calibration_error, equal_parts
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.metrics import Measure
+from tunefree.workflows.metrics import Measure, lift
 from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
@@ -49,8 +49,8 @@ EARLY = 4.0  # the highest loss shown is at most so many times the last
 STREAM = "Each row is predicted before it is learned: mean over all rows so far."
 RISES = "Triangles: where the loss rose, as a test says."
 CALIBRATION = (
-    "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
-    " rates of such rows are predicted too high or too low; in a tenth of few events, chance parts them as well."
+    "Tenths of the exposure in the order of the predicted rate; on the grey line rates are as predicted. In a tenth of"
+    " few events, chance parts them."
 )
 WIDTHS = [Column("mean width", FIGURES, "width"), Column("rows", COUNT), Column("covered", PERCENT.with_ends)]
 PREDICTED = [
@@ -70,7 +70,6 @@ CLASSES = [
     Column("share", SHARE),
     Column("mean probability", SHARE),
     Column("actual / expected", RATIO, "actual_over_expected"),
-    Column("calibration error / share", RATIO, "relative_calibration_error"),
     Column("is predicted", is_shown=False),
 ]
 OF_PAIRS = (
@@ -105,9 +104,9 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> l
 
 def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets; the metrics have a title."""
-    facts, groups = [Fact("rows", tested.metrics.rows, COUNT)], tested.scored.groups
+    facts, groups = [Fact("rows", tested.rows, COUNT)], tested.scored.groups
     if column := weights_named(trained.plan, tested.scored.weight):
-        facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, WEIGHT)]
+        facts += [Fact("weighted by", column), Fact("sum of weights", float(tested.scored.weight.sum()), WEIGHT)]
     facts += facts_of_measures(tested.measures, trained.model)
     if tested.confusion is not None:
         facts.append(Fact("calibration error", calibration_error(tested.scored), FIGURES))
@@ -179,19 +178,18 @@ def _residuals(tested: Evaluation) -> Chart:
 
 def by_decile(tested: Evaluation) -> list[Block]:
     """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
-    deciles = tested.lift
-    if not deciles:
+    scored = tested.scored
+    if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
         return []
     titles = "exposure", "predicted", "actual", "actual / expected"
     keys = "", "", "", "actual_over_expected"
     columns = [Column("decile", COUNT), *(Column(title, FIGURES, key) for title, key in zip(titles, keys, strict=True))]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
-    lines = {name: [getattr(decile, name) for decile in deciles] for name in ("predicted", "actual")}
-    ends = [f"{name} {rates[0]:.4g} in the lowest and {rates[-1]:.4g} in the highest" for name, rates in lines.items()]
-    described, draw = f"Rates: {'; '.join(ends)}.", on_axes(charts.draw_rates, lines)
+    expected, actual = [decile.predicted for decile in deciles], [Measure(decile.actual) for decile in deciles]
+    titles_of_axes = "predicted rate", "actual rate"
     return [
         Table("By decile of the prediction", columns, rows, key="lift"),
-        Chart("Calibration by decile", described, draw, CALIBRATION),
+        _calibration("Calibration by decile", expected, actual, titles_of_axes, CALIBRATION),
     ]
 
 
@@ -238,7 +236,7 @@ def sureness(tested: Evaluation) -> list[Block]:
     """The parts of the rows by the probability of the predicted class, or by the width of intervals."""
     scored = tested.scored
     if scored.probability is not None:
-        parts = equal_parts(scored, scored.probability, scored.is_right)
+        parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen)
         return [_table_of_parts("How sure, and how often right", parts, PREDICTED, "by_sureness", tested)]
     if WIDTH not in scored.means:
         return []
@@ -272,16 +270,19 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
     classes = tested.classes
-    rows = [
-        [one.label, one.rows, one.share, one.probability, one.ratio, one.error, one.is_predicted] for one in classes
-    ]
+    rows = [[one.label, one.rows, one.share, one.probability, one.ratio, one.is_predicted] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
     for one in classes[:1]:
         title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
-        blocks.append(_chart_of_tenths(tested, one))
-        blocks.append(_table_of_parts(title, one.tenths, TENTHS, "tenths", tested))
+        titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
+        expected, actual = [part.mean for part in one.tenths], [part.share for part in one.tenths]
+        about = OF_PROBABILITIES.format(_units(tested))
+        blocks += [
+            _calibration(f"Class {one.label}: actual against expected", expected, actual, titles, about),
+            _table_of_parts(title, one.tenths, TENTHS, "tenths", tested),
+        ]
     return blocks
 
 
@@ -291,24 +292,21 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
     if not never:
         return []
     rarest, share = never[0], f"{100 * never[0].share:.2f} %"
-    named = f"Class {rarest.label!r} is never predicted"
-    at_most = f"its probability is {rarest.highest:.3g} at most"
+    others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
+    named = f"Class {rarest.label!r} is never predicted{others}"
+    decides = "`train --class-weight` decides"
     if len(labels) == 2:
         decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
-        return [f"{named}: the error is its share of the rows, {share}, and {at_most}. {decides} when it is."]
-    others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
-    return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
+    return [f"{named}, and has {share} of the rows. {decides} when it is."]
 
 
-def _chart_of_tenths(tested: Evaluation, one: ClassReliability) -> Chart:
-    """The shares of rows of a class against its probability, with their intervals."""
-    titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-    expected = [part.mean for part in one.tenths]
-    ends = [(part.share.value, part.share.low or 0.0, part.share.high or 0.0) for part in one.tenths]
-    described = "; ".join(f"expected {part.mean:.3g}, actual {part.share.value:.3g}" for part in one.tenths)
-    draw = on_axes(charts.draw_calibration, expected, ends, titles)
-    title, about = f"Class {one.label}: actual against expected", OF_PROBABILITIES.format(_units(tested))
-    return Chart(title, described, draw, about)
+def _calibration(
+    title: str, expected: list[float], actual: list[Measure], titles: tuple[str, str], caption: str
+) -> Chart:
+    """A chart of actual shares or rates, with their intervals, against those expected."""
+    pairs = zip(expected, actual, strict=True)
+    described = "; ".join(f"expected {mean:.3g}, actual {measure.value:.3g}" for mean, measure in pairs)
+    return Chart(title, described, on_axes(charts.draw_calibration, expected, actual, titles), caption)
 
 
 def _units(tested: Evaluation) -> str:

@@ -12,7 +12,6 @@ which is least on average for the quantiles of the levels a / 2 and 1 - a / 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,20 +59,16 @@ def _part(scored: Scored, rows: np.ndarray, values: np.ndarray, flags: np.ndarra
     return Part(len(rows), float(weight.sum()), mean, share_of(flags[rows], weight, groups))
 
 
-def distance(parts: Sequence[Part]) -> float:
-    """The mean distance of shares from mean probabilities, over parts by their weight; NaN without any."""
-    distances = [abs(part.share.value - part.mean) for part in parts]
-    return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
-
-
 def calibration_error(scored: Scored) -> float:
     """The expected calibration error of the most probable class of each row, with 15 bins of equal mass.
 
-    >>> sure = {"probability": np.full(10, 0.8), "is_right": np.arange(10) < 7}
-    >>> round(calibration_error(Scored(np.ones(10), {}, **sure)), 6)
+    >>> scored = Scored(np.ones(10), {}, np.repeat([0, 1], [7, 3]), np.zeros(10, int), probability=np.full(10, 0.8))
+    >>> round(calibration_error(scored), 6)
     0.1
     """
-    return distance(equal_parts(scored, scored.probability, scored.is_right, BINS))
+    parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
+    distances = [abs(part.share.value - part.mean) for part in parts]
+    return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
 
 
 def interval_metrics(
@@ -97,7 +92,6 @@ class ClassReliability(NamedTuple):
     rows: int
     share: float  # of all rows
     probability: float  # the mean
-    highest: float  # probability
     tenths: list[Part]
     is_predicted: bool  # for any row
 
@@ -105,11 +99,6 @@ class ClassReliability(NamedTuple):
     def ratio(self) -> float:
         """The ratio of actual to expected rows."""
         return self.share / max(self.probability, 1e-300)
-
-    @property
-    def error(self) -> float:
-        """The mean distance of actual and expected shares over the tenths, relative to the share of the class."""
-        return distance(self.tenths) / self.share
 
 
 def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
@@ -122,8 +111,8 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
     >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
     >>> [rarest] = class_reliability(scored, ["no", "yes"])
-    >>> rarest.label, rarest.rows, rarest.ratio, rarest.error, rarest.is_predicted, len(rarest.tenths)
-    ('yes', 50, 1.0, 0.0, False, 1)
+    >>> rarest.label, rarest.rows, rarest.ratio, rarest.is_predicted, len(rarest.tenths)
+    ('yes', 50, 1.0, False, 1)
     """
     if scored.scores is None:
         return []
@@ -136,9 +125,6 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
         probability, is_of_class = scored.probability_of(k), codes == k
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
-        tenths, highest = equal_parts(scored, probability, is_of_class), float(probability.max())
-        is_predicted = bool((chosen == k).any())
-        reliabilities.append(
-            ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted)
-        )
+        tenths, is_predicted = equal_parts(scored, probability, is_of_class), bool((chosen == k).any())
+        reliabilities.append(ClassReliability(labels[k], int(is_of_class.sum()), share, mean, tenths, is_predicted))
     return reliabilities

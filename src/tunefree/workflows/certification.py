@@ -71,11 +71,10 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
-    """The dependence of the targets on the order of the rows, for JSON.
+    """What the order of the rows tells about the targets, for JSON; empty where it is not known, as over shards.
 
-    Returns: ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
-    ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as in
-    :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
+    ``depends_on_rows``: whether a test refutes at ``level`` that rows are exchangeable; ``sorted``: whether rows are
+    sorted by the target or grouped; the others as of :class:`tunefree.theory.exchangeability.Finding`.
     """
     if trained.order is None:
         return {}

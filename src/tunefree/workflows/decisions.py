@@ -17,12 +17,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tunefree.core.errors import ModelError
 from tunefree.pool.targets import place_of
 from tunefree.workflows.metrics import Measure, Scored, mean_interval, share_of
 
 THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
+MOST_POINTS = 200  # of a curve
 EVEN = 0.5  # the threshold of decisions for the more probable of two classes
 
 
@@ -86,6 +88,7 @@ class Decisions(NamedTuple):
     share: Measure  # of rows of the class
     decisions: list[Decision]
     benefits: list[Benefit]
+    curves: dict[str, np.ndarray]  # (points, 2) by name; none where all rows are of the class, or none is
     costs: Costs | None
     cost_of_all: float | None  # mean cost of a row if all are acted on, and if none is
     cost_of_none: float | None
@@ -160,7 +163,18 @@ def decisions(
         Benefit(t, rows.benefit(t), share.value - (1.0 - share.value) * t / (1.0 - t)) for t in THRESHOLDS.tolist()
     ]
     decided = [_decision(rows, name, t, costs) for name, t in named.items()]
-    return Decisions(labels[k], len(rows.weight), share, decided, benefits, costs, *extremes)
+    return Decisions(labels[k], len(rows.weight), share, decided, benefits, _curves(rows), costs, *extremes)
+
+
+def _curves(rows: _Rows) -> dict[str, np.ndarray]:
+    """Shares of false alarms and hits, and of hits and precision, by threshold."""
+    if rows.is_of_class.all() or not rows.is_of_class.any():
+        return {}
+    false, hit, _ = roc_curve(rows.is_of_class, rows.probability, sample_weight=rows.weight)
+    precision, recall, _ = precision_recall_curve(rows.is_of_class, rows.probability, sample_weight=rows.weight)
+    curves = {"roc": np.column_stack([false, hit]), "precision": np.column_stack([recall, precision])}
+    steps = {name: np.linspace(0, len(curve) - 1, MOST_POINTS).astype(int) for name, curve in curves.items()}
+    return {name: curve[np.unique(steps[name])] for name, curve in curves.items()}
 
 
 def _cheapest(rows: _Rows, costs: Costs) -> float:

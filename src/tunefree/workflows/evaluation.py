@@ -14,7 +14,7 @@ from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import Labels, RunningMetrics, ScoredModel
+from tunefree.pool.targets import Labels, ScoredModel
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family
@@ -24,7 +24,7 @@ from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
 from tunefree.workflows.calibration import ClassReliability, class_reliability, interval_metrics
-from tunefree.workflows.metrics import MOST_SCORES, Decile, Measure, Scored, lift, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
@@ -42,7 +42,6 @@ class Slice(NamedTuple):
 class Evaluation(NamedTuple):
     """The metrics of a model on data that it has not learned."""
 
-    metrics: RunningMetrics
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
     confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
@@ -51,10 +50,9 @@ class Evaluation(NamedTuple):
     scored: Scored  # the rows
 
     @property
-    def lift(self) -> list[Decile]:
-        """Predictions and outcomes by decile of the predicted rate; empty unless the model predicts counts."""
-        scored = self.scored
-        return [] if scored.exposure is None else lift(scored.exposure, scored.targets, scored.predictions)
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.scored.weight)
 
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
@@ -65,9 +63,9 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
     means = {} if model.loss_is_log_loss else {"loss": losses}
     means |= {"log_loss": model.log_losses(y, predictions), "error": (codes != picked).astype(np.float64)}
     means["brier"] = np.where(codes < n, (squares + 1.0) / (2.0 if n == 2 else 1.0), np.nan)
-    right = {"probability": probabilities.max(axis=1), "is_right": model.errors(y, probabilities) == 0.0}
     scores = probabilities[:, 1:] if n == 2 else probabilities
-    return {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores, **right, **means}
+    columns = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32), "scores": scores}
+    return columns | {"probability": probabilities.max(axis=1)} | means
 
 
 def _number_columns(
@@ -124,13 +122,13 @@ def evaluate(
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
-    >>> evaluation.metrics.mean_error(), evaluation.measures["auc"].value, evaluation.confusion.tolist()
-    (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
+    >>> evaluation.rows, evaluation.measures["auc"].value, evaluation.confusion.tolist()
+    (200, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
     model, unseen, loss = trained.model, 0, loss_of(trained.model.task, trained.plan.loss)
     kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
     columns: dict[str, list[Any]] = {name: [] for name in kept}
-    metrics, batches = RunningMetrics(), list[dict[str, np.ndarray]]()
+    batches = list[dict[str, np.ndarray]]()
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     if interval is not None and progressive:
         raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
@@ -141,12 +139,11 @@ def evaluate(
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
         y, weight = batch.target, batch.weight
-        losses, errors = model.losses(y, predictions), model.errors(y, predictions)
+        losses = model.losses(y, predictions)
         is_unseen = np.isnan(losses)
         unseen += int(is_unseen.sum())
         if is_unseen.any() and not progressive and model.task == "classification":
             _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
-        metrics.add(weight, np.where(is_unseen, 0.0, losses), errors)
         for place, name in enumerate(kept):
             columns[name].append(batch.columns.column(place))
         if model.task == "classification":
@@ -157,16 +154,17 @@ def evaluate(
             adds |= {"exposure": exposure} if has_log_link(loss) else {}
         batches.append({"weight": weight, **adds})
         _limit_scores(batches)
-    if metrics.rows == 0:
+    rows = sum(len(batch["weight"]) for batch in batches)
+    if not rows:
         raise no_rows(source)
-    if unseen == metrics.rows and not progressive:
+    if unseen == rows and not progressive:
         raise _no_class(trained, y, source)
     groups = None if group is None else group_numbers(group, columns[group], source)
     scored = _scored(model, batches, loss, groups)
     confusion = None if scored.codes is None else scored.confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
-    return Evaluation(metrics, unseen, measures(scored), confusion, slices, classes, scored)
+    return Evaluation(unseen, measures(scored), confusion, slices, classes, scored)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:

@@ -81,7 +81,7 @@ class Scored:
     never seen in training.
     ``scores`` (n, C): probabilities of the classes, or of the second of two.
     ``targets``, ``predictions`` (n,): in regression.
-    ``probability``, ``is_right`` (n,): of the most probable class, and whether it is the row's.
+    ``probability`` (n,): of the most probable class.
     ``power``, ``exposure`` (n,): of a loss of counts; targets and predictions are then rates.
     ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
     """
@@ -97,7 +97,6 @@ class Scored:
     power: float | None = None
     exposure: Any = None
     probability: Any = None
-    is_right: Any = None
     groups: Any = None
 
     def probability_of(self, k: int) -> np.ndarray:

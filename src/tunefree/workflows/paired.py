@@ -130,7 +130,10 @@ class PairedComparison:
             "not clearly different from": [one for one in others if not one.better],
             f"by its {self.loss} worse than": [one for one in others if one.better == one.name],
         }
-        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {self._mean(self.model)}"]
+        mean = self._number(self.model)
+        measure = "absolute error" if self.loss in MEANT else self.loss
+        said = f"{mean} error" if self.task == "classification" else f"a mean {measure} of {mean}"
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {said}"]
         for verdict, models in verdicts.items():
             named = ", ".join(f"{one.name} ({self._number(one)})" for one in models)
             clauses += [f"{verdict} {named}"] if named else []
@@ -142,12 +145,6 @@ class PairedComparison:
             return f"{100.0 * contender.error:.1f} %"
         number = contender.error if self.loss in MEANT else contender.loss
         return f"{number:,.0f}" if 9999.5 <= abs(number) < 1e6 else f"{number:,.4g}"
-
-    def _mean(self, contender: Contender) -> str:
-        """The mean error, or loss, with its name."""
-        if self.task == "classification":
-            return f"{self._number(contender)} error"
-        return f"a mean {'absolute error' if self.loss in MEANT else self.loss} of {self._number(contender)}"
 
     def table(self) -> pa.Table:
         """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""

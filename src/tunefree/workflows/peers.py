@@ -25,26 +25,20 @@ from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import PairedComparison, Truth, compared
 
-OF_CONSTANTS = ("square", "absolute", "quantile", "poisson", "gamma", "tweedie")  # losses that they have
+LINEAR = {  # names of the linear model, by the losses of numbers that it and constants have
+    "square": "ridge regression",
+    "absolute": "quantile regression",
+    "quantile": "quantile regression",
+    "poisson": "Poisson regression",
+    "gamma": "gamma regression",
+    "tweedie": "Tweedie regression",
+}
 FOLDS = 5
 CONSTANT = "constant"
 TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
 STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
 MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
-
-
-def linear_name(task: str, loss: str | None) -> str:
-    """The name of the linear model with this loss.
-
-    >>> linear_name("regression", "quantile:0.9"), linear_name("regression", None)
-    ('quantile regression', 'ridge regression')
-    """
-    if task == "classification":
-        return "logistic regression"
-    names = {"poisson": "Poisson regression", "gamma": "gamma regression", "tweedie": "Tweedie regression"}
-    names |= dict.fromkeys(("quantile", "absolute"), "quantile regression")
-    return names.get(kind_of(loss), "ridge regression")
 
 
 class Features(NamedTuple):
@@ -113,7 +107,7 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
         targets, predictions = scored.codes, scored.scores
         predictions = predictions if predictions.shape[1] > 1 else np.column_stack([1.0 - predictions, predictions])
         known = known & (targets < scored.n_classes)
-    elif kind_of(plan.loss) not in OF_CONSTANTS:
+    elif kind_of(plan.loss) not in LINEAR:
         return None
     if targets is None or predictions is None or not known.any():
         return None
@@ -131,7 +125,8 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     """The peers that learn the task with its loss, by their names, and remarks on peers left out."""
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
-    kind, linear = kind_of(truth.loss, truth.task), linear_name(truth.task, truth.loss)
+    kind = kind_of(truth.loss, truth.task)
+    linear = "logistic regression" if truth.task == "classification" else LINEAR.get(kind, LINEAR["square"])
     peers: dict[str, Peer] = {
         CONSTANT: _constant,
         linear: _linear,
@@ -141,7 +136,7 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
     left_out = {}
     if truth.task == "regression" and kind != "square":
         without = f"it has no {truth.loss} loss"
-        if kind not in OF_CONSTANTS:
+        if kind not in LINEAR:
             left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
         else:
             left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"

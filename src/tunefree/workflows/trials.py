@@ -68,11 +68,6 @@ class Data(NamedTuple):
         known = copy.deepcopy(self.encoder) if learning else None
         return replace(self.source, files=(), format=None, delimiter=None, table=self.table.take(rows), known=known)
 
-    def check_several(self) -> None:
-        """Raise a DataError if rows to learn are of one class."""
-        if self.task == "classification" and len(self.target.values) < 2:
-            raise one_class(self.target.values[0], self.source)
-
     def groups(self, column: str | None) -> np.ndarray | None:
         """The numbers (n,) of the groups of rows that a column names."""
         if column is None:
@@ -108,8 +103,8 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     return Data(source, table, encoder, plan, task, whole.target, whole.weight)
 
 
-def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None = None) -> Truth:
-    """The targets of the rows of several tables, one after the other, with groups for the last table.
+def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray | None = None) -> Truth:
+    """The targets of the rows of several tables, one after the other, with numbers of groups for the last table.
 
     ``classes``: the labels that models may know.
     """
@@ -127,10 +122,9 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: str | None =
     if task == "classification" and (targets == len(classes)).all():
         problem, remedy = "no row has a label that a model knows", "pass the target of the models"
         raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
-    group_codes = last.groups(groups)
-    if group_codes is not None and len(group_codes) < len(weight):
-        group_codes = np.append(np.zeros(len(weight) - len(group_codes), np.int64), group_codes)
-    return Truth(task, plan.loss, list(classes), targets, weight, group_codes)
+    if groups is not None:
+        groups = np.append(np.zeros(len(weight) - len(groups), np.int64), groups)
+    return Truth(task, plan.loss, list(classes), targets, weight, groups)
 
 
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -186,8 +180,8 @@ def run(
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
     else:
         folds, how = [(np.arange(n), np.arange(n, len(truth.weight)))], OF_TESTS if learns else OF_MODELS
-    if learns:
-        parts[0].check_several()
+    if learns and truth.task == "classification" and len(parts[0].target.values) < 2:
+        raise one_class(parts[0].target.values[0], parts[0].source)
     if learns and with_peers:
         further, left_out = peers(parts, truth, n_jobs)
         entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
@@ -319,7 +313,7 @@ def compare(
     labels = [label for model in models.values() for label in getattr(model.model, "classes", ())]
     if not models and data.task == "classification":
         labels = sorted({*parts[0].target.values})
-    truth = truth_of(parts, list(dict.fromkeys(labels)), groups)
+    truth = truth_of(parts, list(dict.fromkeys(labels)), data.groups(groups))
     entrants: dict[str, Learn] = {name: known_model(model, parts, truth) for name, model in models.items()}
     if not models:
         entrants["tunefree"] = learned_model(parts, truth, plan, in_order)
