@@ -68,7 +68,7 @@ def _charts_of_shares(decided: Decisions) -> list[Block]:
     for name, curve in decided.curves.items():
         title, titles, chance, caption = looks[name]
         draw = on_axes(draw_square, *curve.T, titles, chance)
-        charts.append(Chart(title, f"{len(curve)} points.", draw, caption, PICTURE))
+        charts.append(Chart(title, f"{len(curve)} points.", draw, caption))
     return charts
 
 
