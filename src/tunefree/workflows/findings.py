@@ -241,4 +241,4 @@ def column_findings(trained: Trained) -> list[Finding]:
 def missing_shares(trained: Trained) -> dict[str, float]:
     """The share of the rows in which each column of a table is missing, by name."""
     profile, names = trained.encoder.profile, [column.name for column in trained.encoder.columns]
-    return dict(zip(names, (1.0 - profile.present / max(profile.rows, 1)).tolist(), strict=True))
+    return dict(zip(names, ((profile.rows - profile.present) / max(profile.rows, 1)).tolist(), strict=True))
