@@ -101,7 +101,7 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
     lines[100], lines[200] = "1,2,3", "7,"
     (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
     out, _ = done("columns", tmp_path / "bad.csv", "-t", "rich")
-    assert "1 of the rows read cannot be used; pass --on-bad-row skip" in out
+    assert "cannot be used: " in out and "row 101); pass --on-bad-row skip" in " ".join(out.split())
     assert "1 of the rows read have no target; pass --unlabelled skip" in out
 
 

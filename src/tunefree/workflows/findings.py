@@ -25,7 +25,7 @@ from tunefree.training import roles
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.training.roles import Finding
 
-ORDER, RISE, CLASSES, KNOWN, UNSEEN, WEIGHTS = "order", "rise of the loss", "classes", "known rows", "unseen", "weights"
+ORDER, RISE, CLASSES, KNOWN, UNSEEN = "order", "rise of the loss", "classes", "known rows", "unseen"
 DOUBT, ODD = "doubtful kind", "odd"
 MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
 MOST_ODDITIES = 6  # that are shown
@@ -77,7 +77,7 @@ def findings(trained: Trained) -> list[Finding]:
     ('age', 'odd', 'alone predicts 99.92 % of 1,')
     """
     row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
-    row_findings += [*weight_findings(trained), *rise_findings(trained)]
+    row_findings += rise_findings(trained)
     first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
@@ -158,13 +158,6 @@ def pool_findings(trained: Trained) -> list[Finding]:
         f"{share:.0%} of the latest rows have the columns of earlier ones, and the estimated loss is of such rows"
     )
     return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
-
-
-def weight_findings(trained: Trained) -> list[Finding]:
-    """The meaning of probabilities where classes have weights."""
-    if not trained.plan.class_weight or not trained.model.loss_is_log_loss:
-        return []
-    return [Finding("", WEIGHTS, "probabilities are of rows as `class_weight` weighs them, not of rows as they come")]
 
 
 def rise_findings(trained: Trained) -> list[Finding]:
