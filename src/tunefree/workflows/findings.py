@@ -57,7 +57,7 @@ RISES = (
     " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
     "{others}"
 )
-FEWEST_NAMED = 100  # rows, before columns are said to name them
+FEWEST_TOLD = 100  # rows of which columns tell what they may be
 MOSTLY_MISSING = 0.5
 GAPS = "mostly missing"
 
@@ -215,6 +215,8 @@ def leaks_of(trained: Trained) -> list[Finding]:
 def column_findings(trained: Trained) -> list[Finding]:
     """Columns of a table that may name its rows, have one value, or are mostly missing."""
     encoder, profile = trained.encoder, trained.encoder.profile
+    if profile.rows < FEWEST_TOLD:
+        return []
     places, nearly = encoder.column_of(), roles.nearly_numbers(encoder)
     categories = np.bincount(places[places >= 0], minlength=len(encoder.columns)).tolist()
     missing, rows, doubts = missing_shares(trained), profile.rows, list[Finding]()
@@ -222,8 +224,7 @@ def column_findings(trained: Trained) -> list[Finding]:
         low, high = profile.ranges[place].tolist()
         is_one = low == high if column.kind == "number" else different == 1 and column.kind in ("category", "boolean")
         if column.kind == "category" and different > roles.MANY_DIFFERENT * rows and column.name not in nearly:
-            if rows >= FEWEST_NAMED:
-                doubts.append(roles.identifier(column.name, different, rows, different < rows))
+            doubts.append(roles.identifier(column.name, different, rows, different < rows))
         elif missing[column.name] > MOSTLY_MISSING:
             doubts.append(Finding(column.name, GAPS, f"is missing in {100 * missing[column.name]:.1f} % of the rows"))
         elif is_one and missing[column.name] == 0.0:
