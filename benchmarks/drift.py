@@ -23,7 +23,7 @@ from pyarrow import parquet
 from river.drift import ADWIN, PageHinkley
 
 import tunefree
-from tunefree.theory.rises import LossRises
+from tunefree.theory.rises import LossRises, Place
 from tunefree.training.callbacks import Callback
 
 ROWS, COLUMNS = 10_000, 5
@@ -116,8 +116,10 @@ Alarms = Callable[[np.ndarray, np.ndarray], list[int]]  # rows at which it is su
 
 def of_tunefree(losses: np.ndarray, scale: np.ndarray) -> list[int]:
     """The rows at which rises are sure."""
-    test = LossRises()
-    test.add(losses, np.ones(len(losses)), scale, lambda row: (row, "", row, None))
+    test, rows = LossRises(), np.arange(len(losses))
+    while len(rows):
+        places = [Place(row) for row in rows.tolist()]
+        rows = rows[test.add(losses[rows], np.ones(len(rows)), scale[rows], places.__getitem__).rows :]
     return [rise.row + rise.rows - 1 for rise in test.rises]
 
 

@@ -5,11 +5,8 @@ import io
 import os
 import signal
 import sys
-import tomllib
 from contextlib import nullcontext
 from functools import partial
-from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,21 +29,6 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
-
-
-def are_installed(groups):
-    """Whether the package is installed with the entry points of these groups."""
-    return all(
-        {point.name for point in entry_points(group=group)}.issuperset(points) for group, points in groups.items()
-    )
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_configure(config):
-    """The papers are found by entry points."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    if not are_installed(project["entry-points"]):
-        pytest.exit("the entry points of pyproject.toml are not installed; run `pip install -e .`", 2)
 
 
 def pytest_collection_finish():

@@ -99,16 +99,6 @@ def lines_of(function: ast.FunctionDef) -> int:
     return (function.end_lineno or start) - start + 1 + (0 if documented else first.lineno - function.lineno)
 
 
-def test_classes_have_few_public_methods():
-    """Beside properties; estimators have those of scikit-learn."""
-    for path in [path for path in FILES if room_of(path) != "estimators"]:
-        for node in nodes_of(path):
-            if isinstance(node, ast.ClassDef):
-                functions = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name[0] != "_"]
-                methods = [f.name for f in functions if not any("property" in ast.unparse(d) for d in f.decorator_list)]
-                assert len(methods) <= 15, f"{node.name} of {path} has {len(methods)}: {methods}"
-
-
 def test_nothing_is_pickled_or_evaluated():
     for path in FILES:
         names = {node.id for node in nodes_of(path) if isinstance(node, ast.Name)}

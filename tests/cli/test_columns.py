@@ -96,6 +96,15 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
 
 
+def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
+    lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
+    lines[100], lines[200] = "1,2,3", "7,"
+    (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
+    out, _ = done("columns", tmp_path / "bad.csv", "-t", "rich")
+    assert "cannot be used: " in out and "row 101); pass --on-bad-row skip" in " ".join(out.split())
+    assert "1 of the rows read have no target; pass --unlabelled skip" in out
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import tunefree
-from tests.fuzz import raw
+from tests.fuzz import models
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 
@@ -133,7 +133,7 @@ def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
     tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
     arrays, header = storage.load(tmp_path / "m")
     change(header["estimator"])
-    raw.save(tmp_path / "lie", arrays, header)
+    models.write(tmp_path / "lie", arrays, header)
     with pytest.raises(ModelError, match=problem):
         tunefree.load(tmp_path / "lie")
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tests.fuzz import kills, models, numbers, raw, readers
+from tests.fuzz import kills, models, numbers, readers
 from tunefree.core.errors import ModelError
 
 FAILURES = Path(__file__).parent / "failures"
@@ -45,12 +45,12 @@ def _reader(suffix: str, folder: Path) -> Any:
 def _model(kind: str, folder: Path) -> Any:
     arrays, header, data = models.saved(kind, str(folder))
     path = folder / f"lie-{kind}.model"
-    raw.save(path, arrays, header)
+    models.write(path, arrays, header)
     assert models.outcome(path, data) == "predicts"
 
     def of_seed(seed: int) -> str:
         try:
-            raw.save(path, *models.lie(arrays, header, np.random.default_rng(seed)))
+            models.write(path, *models.lie(arrays, header, np.random.default_rng(seed)))
         except Exception:  # it has no bytes, or no JSON
             return "unwritable"
         return models.outcome(path, data)

@@ -1,6 +1,7 @@
 """Model files that lie: small models of every kind, and changes of their headers and arrays with a right checksum."""
 
 import copy
+import json
 import warnings
 from functools import cache
 from pathlib import Path
@@ -76,6 +77,11 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
     made.save(file, **{"only_for_prediction": True} if kind == "prediction" else {})
     arrays, header = storage.load(file)
     return arrays, header, data
+
+
+def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Write arrays and a header, which may hold NaN; nothing is checked but the checksum, which is right."""
+    storage.write(path, arrays, json.dumps(header))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

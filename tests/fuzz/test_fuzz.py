@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzz import models, raw, readers
+from tests.fuzz import models, readers
 from tests.fuzz.__main__ import FAILURES, STREAMS, TARGETS
 from tests.fuzz.models import saved
 from tunefree.core.errors import ModelError
@@ -170,7 +170,7 @@ def test_lies_are_named(tmp_path_factory, kind, change, problem):
     arrays, header, _ = saved(kind, str(folder))
     arrays, header = dict(arrays), copy.deepcopy(header)
     change(arrays, header)
-    raw.save(folder / "lie", arrays, header)
+    models.write(folder / "lie", arrays, header)
     with pytest.raises(ModelError, match=problem) as caught:
         model_files.load(folder / "lie")
     assert str(caught.value).startswith(str(folder / "lie"))

@@ -142,10 +142,3 @@ def record(runs: list[Run]) -> None:
     in_order = {run.name: results[run.name] for run in RUNS if run.name in results}
     whole = {"machine": machine(), "versions": versions(), "runs": in_order}
     FILE.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-
-
-def show(runs: list[Run]) -> None:
-    """Print all that runs return."""
-    for run in runs:
-        for part, value in run.function().items():
-            print(f"== {run.name}, {part}\n{value}")

@@ -17,7 +17,7 @@ from tunefree.report.document import Note, Table
 from tunefree.report.page import page_of
 from tunefree.stream.batch import Tally
 from tunefree.stream.source import open_source
-from tunefree.training.roles import LEAK_OF_TARGET
+from tunefree.training.roles import IDENTIFIER, LEAK_OF_TARGET
 from tunefree.training.training import train
 from tunefree.workflows.findings import ODD, findings
 
@@ -151,7 +151,8 @@ def test_what_looks_wrong_is_told():
     found = [finding for finding in findings(trained) if finding.column == "tax"]
     assert [finding.kind for finding in found] == [ODD]  # it was told when training began
     trained.progress.tally.oddities = []  # as of a model whose first rows told nothing
-    assert LEAK_OF_TARGET in [finding.kind for finding in findings(trained) if finding.column == "tax"]
+    later = {finding.column: finding.kind for finding in findings(trained)}
+    assert (later["tax"], later["name"]) == (LEAK_OF_TARGET, IDENTIFIER)
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
     note = suspicions.suspicions(sound, {}).blocks[-1]
     assert note.text == suspicions.NOT_SEEN

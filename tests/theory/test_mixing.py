@@ -58,14 +58,6 @@ class Run:
             assert self.loss <= loss + self.excess + 1e-6 * (1.0 + abs(loss))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("growth", [0.1, -0.05])
-def test_no_random_stream_beats_the_theorem_of_mixing(kind, growth):
-    members, y, weight = stream(kind, 250, 0, growth)
-    for of_rows in (weight, np.ones(len(y))):
-        Run(kind, members, y, of_rows).check()
-
-
 @pytest.mark.parametrize("kind", ["two", "three", *LOSSES])
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 80), noise=st.floats(-3.0, 3.0), weights=st.booleans())
 def test_no_stream_is_found_that_beats_the_theorem_of_mixing(kind, seed, n, noise, weights):

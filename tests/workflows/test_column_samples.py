@@ -30,11 +30,18 @@ def test_nothing_depends_on_batches_or_on_being_saved():
     X = np.random.default_rng(0).normal(size=(3000, 3))
     for sure in ((1000, 2000, 2100), (1000, 2900)):
         whole = fed(X, (), sure)
-        assert whole.row == (0 if sure[-1] == 2100 else 2871)
+        assert whole.row == (0 if sure[-1] == 2100 else 2871) and whole.sample.min() >= sure[-1]
         for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
             assert repr(fed(X, cuts, sure).save_state()) == repr(whole.save_state())
         begun = restored(ColumnSamples(), "", *fed(X[:2010], (), sure[:-1]).save_state())
         assert repr(fed(X, (), sure, samples=begun, first=2010).save_state()) == repr(whole.save_state())
+
+
+def test_rows_are_before_a_rise_or_after_it_up_to_the_next():
+    samples = fed(np.random.default_rng(0).normal(size=(1100, 3)), (), (400, 1000))
+    assert samples.start == 970 and samples.before.min() >= 400 and samples.before.max() < 970
+    compared = samples.comparison(n_others=30)
+    assert (compared.rows_before, compared.rows_after) == (len(samples.before), 100)
 
 
 def test_columns_do_not_depend_on_batches_either():

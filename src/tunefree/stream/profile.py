@@ -208,8 +208,8 @@ class Comparison:
             if seen is None or seen.numbers is None or place >= len(self.encoder.profile.ranges):
                 continue
             low, high = self.encoder.profile.ranges[place].tolist()
-            rows = np.flatnonzero((seen.numbers < low) | (seen.numbers > high)) if low <= high else []
-            if not len(rows):
+            rows = np.flatnonzero((seen.numbers < low) | (seen.numbers > high))
+            if low > high or not len(rows):  # training saw no number, or none is beyond
                 continue
             values, width = seen.numbers[rows], high - low
             far = (values < low - width) | (values > high + width)
@@ -217,7 +217,7 @@ class Comparison:
             for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, dates)):
                 if is_odd.any():
                     farthest = values[is_odd][np.argmax(np.abs(values[is_odd] - low))]
-                    n, first = np.count_nonzero(is_odd), int(numbers[rows[is_odd][0]])
+                    n, first = int(np.count_nonzero(is_odd)), int(numbers[rows[is_odd][0]])
                     self._count(problem, place, repr(float(farthest)), n, file, first)
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:

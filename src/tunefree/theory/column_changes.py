@@ -190,5 +190,5 @@ def _bins(values: np.ndarray, is_category: bool, most: int) -> np.ndarray:
     known = np.sort(values[values != MISSING])
     if not len(known):
         return np.full(len(values), most)
-    edges = np.unique(known[np.maximum((np.arange(1, most) * len(known) - 1) // most, 0)])
+    edges = known[np.maximum((np.arange(1, most) * len(known) - 1) // most, 0)]
     return np.where(values == MISSING, most, np.searchsorted(edges, values))

@@ -43,27 +43,27 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         weight, losses, scale = np.add.reduceat(weighted, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
     used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
-    losses, weight, scale, starts = (each[used] for each in (losses, weight, scale, starts))
-    before = trained.progress.rows - len(batch.weight)
-    while len(starts):
+    losses, weight, scale, starts = losses[used], weight[used], scale[used], starts[used]
+    before, done = trained.progress.rows - len(batch.weight), 0
+    while done < len(starts):
 
-        def place(row: int, starts: np.ndarray = starts) -> Place:
+        def place(row: int, starts: np.ndarray = starts[done:]) -> Place:
             first = int(starts[row])
             file, number = origin(batch.file, int(batch.numbers[first]))
             return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
 
-        def matrix(places: np.ndarray, starts: np.ndarray = starts) -> np.ndarray:
+        def matrix(places: np.ndarray, starts: np.ndarray = starts[done:]) -> np.ndarray:
             rows = starts[places]
             return samples.matrix(rows_at(batch.rows, rows), _targets(trained, learned.target, rows))
 
-        added = rises.add(losses, weight, scale, place)
+        added = rises.add(losses[done:], weight[done:], scale[done:], place)
         samples.add(added.rows, added.rows_of_rise or rises.rows_since, matrix)
         if added.rows_of_rise or samples.rows >= samples.stop > 0:
             _compare(trained, added.rows_of_rise)
             if added.rows_of_rise:
                 samples.note_rise(added.rows_of_rise, rises.rises[-1].row if added.is_kept else 0)
             samples.add(0, rises.rows_since, matrix)  # which lets go of rows that nobody needs any more
-        losses, weight, scale, starts = (each[added.rows :] for each in (losses, weight, scale, starts))
+        done += added.rows
 
 
 def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:

@@ -201,13 +201,12 @@ def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Posi
 
 def _unusable(bad: BadRows) -> list[str]:
     """Reasons why rows of a sample cannot be used, and oddities of others."""
-    rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
-    texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons]
-    unlabelled = (
-        f"{bad.tally.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
-    )
-    lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
-    return lines + ([unlabelled] if bad.tally.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities]
+    lines = [
+        f"cannot be used: {reason}; pass `on_bad_row='skip'` to leave such rows out" for reason in bad.tally.reasons
+    ]
+    if n := bad.tally.unlabelled:
+        lines.append(f"{n:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out")
+    return lines + [str(oddity) for oddity in bad.tally.oddities]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:

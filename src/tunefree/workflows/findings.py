@@ -25,7 +25,7 @@ from tunefree.training import roles
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.training.roles import Finding
 
-ORDER, RISE, CLASSES, KNOWN, UNSEEN, WEIGHTS = "order", "rise of the loss", "classes", "known rows", "unseen", "weights"
+ORDER, RISE, CLASSES, KNOWN, UNSEEN = "order", "rise of the loss", "classes", "known rows", "unseen"
 DOUBT, ODD = "doubtful kind", "odd"
 MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
 MOST_ODDITIES = 6  # that are shown
@@ -57,7 +57,7 @@ RISES = (
     " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
     "{others}"
 )
-FEWEST_NAMED = 100  # rows, before columns are said to name them
+FEWEST_TOLD = 100  # rows of which columns tell what they may be
 MOSTLY_MISSING = 0.5
 GAPS = "mostly missing"
 
@@ -77,7 +77,7 @@ def findings(trained: Trained) -> list[Finding]:
     ('age', 'odd', 'alone predicts 99.92 % of 1,')
     """
     row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
-    row_findings += [*weight_findings(trained), *rise_findings(trained)]
+    row_findings += rise_findings(trained)
     first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
         unused = "query numbers (qid) are not used; rows are learned one by one, not ranked within their query"
@@ -160,13 +160,6 @@ def pool_findings(trained: Trained) -> list[Finding]:
     return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
 
 
-def weight_findings(trained: Trained) -> list[Finding]:
-    """The meaning of probabilities where classes have weights."""
-    if not trained.plan.class_weight or not trained.model.loss_is_log_loss:
-        return []
-    return [Finding("", WEIGHTS, "probabilities are of rows as `class_weight` weighs them, not of rows as they come")]
-
-
 def rise_findings(trained: Trained) -> list[Finding]:
     """The largest rise of the loss, and how many others there were."""
     known = drifts_of(trained)
@@ -222,6 +215,8 @@ def leaks_of(trained: Trained) -> list[Finding]:
 def column_findings(trained: Trained) -> list[Finding]:
     """Columns of a table that may name its rows, have one value, or are mostly missing."""
     encoder, profile = trained.encoder, trained.encoder.profile
+    if profile.rows < FEWEST_TOLD:
+        return []
     places, nearly = encoder.column_of(), roles.nearly_numbers(encoder)
     categories = np.bincount(places[places >= 0], minlength=len(encoder.columns)).tolist()
     missing, rows, doubts = missing_shares(trained), profile.rows, list[Finding]()
@@ -229,8 +224,7 @@ def column_findings(trained: Trained) -> list[Finding]:
         low, high = profile.ranges[place].tolist()
         is_one = low == high if column.kind == "number" else different == 1 and column.kind in ("category", "boolean")
         if column.kind == "category" and different > roles.MANY_DIFFERENT * rows and column.name not in nearly:
-            if rows >= FEWEST_NAMED:
-                doubts.append(roles.identifier(column.name, different, rows, different < rows))
+            doubts.append(roles.identifier(column.name, different, rows, different < rows))
         elif missing[column.name] > MOSTLY_MISSING:
             doubts.append(Finding(column.name, GAPS, f"is missing in {100 * missing[column.name]:.1f} % of the rows"))
         elif is_one and missing[column.name] == 0.0:
@@ -241,4 +235,4 @@ def column_findings(trained: Trained) -> list[Finding]:
 def missing_shares(trained: Trained) -> dict[str, float]:
     """The share of the rows in which each column of a table is missing, by name."""
     profile, names = trained.encoder.profile, [column.name for column in trained.encoder.columns]
-    return dict(zip(names, (1.0 - profile.present / max(profile.rows, 1)).tolist(), strict=True))
+    return dict(zip(names, ((profile.rows - profile.present) / max(profile.rows, 1)).tolist(), strict=True))
