@@ -14,7 +14,7 @@ from tunefree.core.numbers import CEILING, MOST, WIDEST
 from tunefree.core.rows import table
 from tunefree.export.columns import States
 from tunefree.export.graph import Graph
-from tunefree.generations.linear import FARTHEST, Linear
+from tunefree.generations.linear import FARTHEST, Linear, design
 from tunefree.pool.views import WIDEST_LEVEL, Centred, Level
 from tunefree.stream.keys import MOST_CODES
 
@@ -167,7 +167,7 @@ def weights_in_units(read: Any, n: int) -> np.ndarray:
 def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray) -> None:
     """Add the predictions of a linear generation, whose columns these are in the rows of states."""
     model: Linear = generation.model
-    features, states = model.entries(columns), sums.states
+    features, states = design(columns, *model[:4]), sums.states
     weights = np.moveaxis(model.weights, 0, 1).reshape(1 + len(model.sources), -1)  # (1 + d, strengths K)
     sources = generation.keys[model.sources]
 

@@ -15,6 +15,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.export.columns import States
 from tunefree.export.graph import BYTE, Graph
+from tunefree.generations.bins import codes_of
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.generations.linear import Linear
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
@@ -139,7 +140,7 @@ class Forest:
         self.generations = generations
         self.models: list[Trees] = [generation.model for generation in generations]
         self.tests = Tests(states)
-        codes = [model.entries(values) for model, values in zip(self.models, columns, strict=True)]
+        codes = [codes_of(model.bins, values) for model, values in zip(self.models, columns, strict=True)]
         tests = [self.tests.numbers_of(g, *pair) for g, pair in enumerate(zip(generations, codes, strict=True))]
         starts = np.cumsum([0, *(len(model.nodes) for model in self.models)])
         first_leaves = np.cumsum([0, *(model.n_leaves for model in self.models)])
