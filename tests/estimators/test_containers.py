@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tunefree
-from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor, river
+from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataWarning
 
 rng = np.random.default_rng(0)
@@ -149,17 +149,6 @@ def test_a_gap_where_none_was_learned_is_told():
     table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     with pytest.warns(DataWarning, match="'age'"):
         tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
-
-
-def test_gaps_in_river():
-    rows = [{"x": float(i % 5), "job": "cook" if i % 3 else None, "y": gap} for i, gap in enumerate([None, 1.0] * 20)]
-    predictions = []
-    for gap in (None, float("nan"), pd.NA, np.float64("nan")):
-        model = river.ScInOLClassifier()
-        for i, row in enumerate(rows):
-            model.learn_one({name: gap if value is None else value for name, value in row.items()}, i % 2)
-        predictions.append(model.predict_proba_one({"x": 1.0, "job": gap, "y": gap}))
-    assert predictions[0] == predictions[1] == predictions[2] == predictions[3]
 
 
 def noisy(n=1200, odd=(700,)):

@@ -22,7 +22,6 @@ from tunefree.training.training import train
 from tunefree.workflows.findings import ODD, findings
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
-WORDS = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
 class Reader(HTMLParser):

@@ -224,14 +224,9 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
         return before
     if np.ndim(classes) != 1:
         raise ValueError(f"classes must be a list of labels, not {classes!r}")
-    named = validation.plain(np.asarray(classes))
-    labels, counts = np.unique(named, return_counts=True)
+    labels = np.unique(validation.plain(np.asarray(classes)))
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")
-    if (counts > 1).any():
-        raise ValueError(f"classes names {labels[counts > 1].tolist()[0]!r} twice")
-    if labels.dtype.kind in "OSU" and "" in labels.tolist():
-        raise ValueError("classes has an empty name")
     return union(estimator.classes_, labels) if again else labels
 
 

@@ -15,7 +15,7 @@ from tunefree.core.rows import n_rows, rows_at
 from tunefree.estimators import tables, validation
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented
-from tunefree.explanation.decomposition import Decomposition, Weights, linear_weights
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
 from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.columns import family
@@ -92,38 +92,9 @@ class Inspected(Saving):
         return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the features that have weights; ``input_features`` is not used."""
+        """Names of the features, which ``coef_`` has the weights of; ``input_features`` is not used."""
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)
-
-    def feature_weights(self) -> Weights:
-        """Weights of all features of a single linear learner on raw rows, in the units of the data.
-
-        They include those of what a table's codes and words become.
-
-        Returns
-        -------
-        Weights
-            ``names`` of the features, the constant first; ``weights`` of shape (n_names, n_outputs), with one output
-            for two classes (the margin of the second) and else one a class, in the order of ``classes_``.
-
-        Raises
-        ------
-        ModelError
-            If the estimator is a pool, has another view, or kernels.
-
-        Examples
-        --------
-        >>> from tunefree import OnlineRegressor
-        >>> X, y = {"x": [float(i) for i in range(200)]}, [2.0 * i + 100.0 for i in range(200)]
-        >>> names, weights = OnlineRegressor("newton").fit(X, y).feature_weights()
-        >>> names, weights.shape
-        (['(constant)', 'x'], (2, 1))
-        """
-        check_is_fitted(self)
-        names, weights = linear_weights(self._learned.model, tables.feature_names(self))
-        ordered: Any = getattr(self, "_sorted", lambda columns: columns)
-        return Weights(names, ordered(weights))
 
     @property
     def feature_importances_(self) -> np.ndarray:

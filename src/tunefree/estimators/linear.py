@@ -9,10 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import Parameter, field_of, parameter, require
+from tunefree.estimators import tables
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
+from tunefree.explanation.decomposition import linear_weights
 from tunefree.learners import ALL
 from tunefree.pool.options import POOL, check_settings
 
@@ -38,30 +40,30 @@ class SingleLearner(OnlineEstimator):
         False, "Whether to predict with the average of the weights over the rounds instead of the last weights."
     )
 
-    def _column_weights(self) -> np.ndarray:
-        """Weights (d, K), the constant first, where each column is one feature."""
+    def _weights(self) -> np.ndarray:
+        """Weights (d, K) of the features, the constant first."""
         check_is_fitted(self)
         try:
-            weights: np.ndarray = self.feature_weights().weights
+            weights = linear_weights(self._learned.model, tables.feature_names(self)).weights
         except ModelError as error:
             raise AttributeError(str(error)) from None
-        if len(weights) != self.n_features_in_ + 1:
-            raise AttributeError("columns of the table are several features each; see feature_weights()")
-        return weights
+        ordered: Any = getattr(self, "_sorted", lambda columns: columns)
+        return np.array(ordered(weights))
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the columns, in their units, of a single linear learner on raw rows.
+        """Weights of the features, in the units of the data, of a single linear learner on raw rows.
 
-        (n_features,) in regression, (1, n_features) with two classes, else (n_classes, n_features).
+        (n_features,) in regression, (1, n_features) with two classes, else (n_classes, n_features). Their names are
+        ``get_feature_names_out()``: of a table, they include the codes and words of its columns.
         """
-        weights = self._column_weights()[1:]
-        return weights[:, 0].copy() if self._task == "regression" else weights.T.copy()
+        weights = self._weights()[1:]
+        return weights[:, 0] if self._task == "regression" else weights.T
 
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction, or margins, of a row of zeros: (1,), or with more than two classes (n_classes,)."""
-        return self._column_weights()[0].copy()
+        return self._weights()[0]
 
 
 @estimator

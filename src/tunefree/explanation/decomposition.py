@@ -14,8 +14,7 @@ smooth, as it clips, is made up by the least change of the derivatives, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +37,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
 from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
-from tunefree.pool.model import Model
+from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
 
@@ -60,7 +59,7 @@ class Decomposition:
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
-    >>> from tunefree.pool.model import Model
+    >>> from tunefree.pool.model import Model, published
     >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
     >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
     >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
@@ -95,11 +94,14 @@ class Decomposition:
             )
         return self.reference.rows
 
+    @cached_property
+    def _copy(self) -> Model:
+        """A copy of the model, which remembers the rows that it predicts: their targets might come."""
+        return published(self.model)
+
     def margins(self, X: Any) -> np.ndarray:
-        """The margins (n, K) that the model has for rows, for whose targets it does not wait."""
-        if self.pool is None:
-            return identified(self.model.objective, self.model.predict(X))
-        return self._in_pieces(X, PIECE, 1, partial(self._of_pool, self._margins))[:, 0]
+        """The margins (n, K) that the model has for rows."""
+        return identified(self.model.objective, self._copy.predict(X))
 
     def contributions(self, X: Any) -> np.ndarray:
         """The contribution of each term to the margins of rows, (n, terms, K)."""
@@ -107,37 +109,28 @@ class Decomposition:
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, PIECE))
-        function = self._of_learner if self.pool is None else partial(self._of_pool, self._contributions)
-        return self._in_pieces(X, step, n_terms, function)
-
-    def _in_pieces(self, X: Any, step: int, width: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """Results (n, width, K) of a function of rows, which takes so many at a time."""
+        function = self._of_learner if self.pool is None else self._of_pool
         pieces = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
-        return np.concatenate([np.empty((0, width, self.model.n_outputs)), *pieces])
+        return np.concatenate([np.empty((0, n_terms, n_outputs)), *pieces])
 
     def _of_learner(self, X: Any) -> np.ndarray:
         (margins,) = self._linear.parts(X)
         margins.terms[:, 0] = margins.start
         return identified(self.model.objective, margins.terms)
 
-    def _of_pool(self, function: Callable[[Any, ContextRule], np.ndarray], X: Any) -> np.ndarray:
-        """Results (n, t, K) of a function of rows of a context and its rule, in the units of the targets."""
+    def _of_pool(self, X: Any) -> np.ndarray:
+        """Contributions (n, terms, K) to the margins of rows, in the units of the targets."""
         pool: Any = self.pool
         _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:
-            return function(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
+            return self._contributions(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
 
         results = by_context(contexts, context_results)
         if pool.members.predicts_logarithms:
             results[:, 0] += pool.offsets[contexts, None]
             return results
         return scaled(results, pool.unit)
-
-    def _margins(self, X: Any, rule: ContextRule) -> np.ndarray:
-        """The margins (n, 1, K) of rows of a context."""
-        pool: Any = self.pool
-        return rule.rule.margins(pool.members.predict(X)[:, rule.places])[:, None]
 
     def _contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
         """Contributions (n, terms, K) to the margins of rows of a context."""

@@ -239,7 +239,8 @@ def _grid(values: np.ndarray) -> np.ndarray:
     if len(different) <= FEW:
         return different
     low, high = np.quantile(values, [CUT, 1.0 - CUT], method="nearest")
-    return np.linspace(*((low, high) if low < high else different[[0, -1]]), FINENESS)
+    low, high = (low, high) if low < high else (different[0], different[-1])
+    return np.linspace(low, high, FINENESS)
 
 
 def _with_value(rows: Block, axis: Axis, value: Any) -> Block:

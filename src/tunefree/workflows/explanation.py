@@ -30,12 +30,9 @@ class Explained(NamedTuple):
     contributions: np.ndarray  # (n, terms), which add up to these
 
 
-def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
-    """The terms of a trained model.
-
-    ``rows``: to whose means contributions are relative; by default those that the model keeps, if it does.
-    """
-    return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
+def decomposition_of(trained: Trained) -> Decomposition:
+    """The terms of a trained model, relative to means over the rows that it keeps, if it does."""
+    return Decomposition(trained.model, Layout.of_encoder(trained.encoder))
 
 
 def terms_of(trained: Trained) -> Decomposition | None:
