@@ -65,7 +65,7 @@ def compare(
         if len(models) > 1:
             comparison = trials.of_models(models, source, bad, groups)
         else:
-            learned = replace(files, data=train).source(plan, is_table=True)
+            learned = replace(files, data=train or []).source(plan, is_table=True)
             parts = [trials.read(rows, first.plan, bad, first) for rows in (learned, source)]
             comparison = trials.beside_peers(
                 parts[0], first.plan, parts[1], first, names[0], n_jobs, groups=groups, tell=tell
