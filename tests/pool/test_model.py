@@ -55,6 +55,9 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, task, options)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
     assert differences(model, models[1]) == differences(model, models[2]) == []
+    if task == "classification":
+        probabilities = [each.probabilities(each.predict(X)).tobytes() for each in models]
+        assert len(set(probabilities)) == 1
 
 
 @pytest.mark.parametrize("learner", ["scinol2", "newton"])

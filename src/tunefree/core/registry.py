@@ -1,6 +1,6 @@
 """Registries: objects that can be chosen by name, loaded at their first use.
 
-Learners, losses, kernels, views, file formats and commands are each a registry with one line an entry. Names cost
+Learners, losses, kernels, file formats and commands are each a registry with one line an entry. Names cost
 nothing, so that help texts and messages are made from them without importing what they name; users add their own with
 :meth:`Registry.register`.
 """
