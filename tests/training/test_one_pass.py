@@ -10,11 +10,8 @@ from pyarrow import parquet
 import tunefree
 from tests.distributed.data import learned
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.progress import POINTS, Progress
 from tunefree.model_files.trained import continued
 from tunefree.pool.model import Model
-from tunefree.pool.rows import LateLosses
-from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import end
@@ -150,14 +147,3 @@ def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
         learn_batch(going, batch)
     assert going.progress.tally.count == 3
     assert going.progress.rows == N + 5
-
-
-def test_late_losses_are_of_rows_that_were_counted_when_they_came():
-    progress = Progress(progressive=[RunningMetrics()])
-    progress.add(np.ones(100), np.full(100, np.nan), np.zeros(100))
-    progress.add_late(LateLosses(np.full(70, 2.0), np.ones(70), np.ones(70)))
-    assert progress.history().column("rows").to_pylist() == [*POINTS[:6], 100]
-    metrics = progress.progressive[0]
-    assert (metrics.weight, metrics.mean_loss(), metrics.mean_error()) == (140.0, 1.0, 1.0)
-    progress.end_pass()
-    assert (progress.number, progress.rows, metrics.rows) == (1, 0, 100)
