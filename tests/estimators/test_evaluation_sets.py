@@ -97,21 +97,6 @@ def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):
     assert tunefree.load(tmp_path / "a.model").history() == model.history()
 
 
-def test_a_callback_is_called_at_its_points():
-    class Points(Callback):
-        points = (10, 50)
-
-        def begin(self, trained, source):
-            self.rows = []
-
-        def step(self, trained, step):
-            self.rows.append(trained.progress.rows)
-
-    callback = Points()
-    TuneFreeClassifier().fit(X[LEARNED], LABELS[LEARNED], callbacks=[callback])
-    assert callback.rows == [10, 50, N]
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
