@@ -28,24 +28,6 @@ QUICK = ("--learner", "scinol2")
 TRAIN = ("train", "-t", "claims", "--loss", "poisson", "--exposure", "years")
 
 
-def test_training_evaluation_and_prediction(run, done, files):
-    model = str(files / "m.model")
-    done(*TRAIN, str(files / "0.csv"), "-o", model)
-    metrics = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json")[1])
-    assert {"deviance", "d2", "actual_over_expected", "gini"} <= metrics.keys() and len(metrics["lift"]) == 10
-    assert 0.8 < metrics["actual_over_expected"] < 1.2 and metrics["d2"] > 0.0 and metrics["gini"] > 0.05
-    low, high = metrics["intervals"]["actual_over_expected"]
-    assert low < metrics["actual_over_expected"] < high
-    assert {part["value"] for part in metrics["slices"]} == {"north", "south"}
-    assert "actual / expected" in run("evaluate", model, str(files / "1.csv"))[1]
-    run("predict", model, str(files / "1.csv"), "-o", str(files / "p.csv"))
-    loaded, table = tunefree.load(model), policies(seed=1)
-    rates = loaded.predict({"age": table["age"], "area": table["area"]})
-    predicted = csv.read_csv(files / "p.csv")["prediction"].to_numpy()
-    assert predicted == pytest.approx(rates * table["years"], rel=1e-9)
-    assert metrics["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
-
-
 def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, done, files):
     table = {name: list(values) for name, values in policies(200).items()}
     table["claims"][6], table["years"][8], table["years"][9] = -1, 0.0, None

@@ -5,11 +5,9 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from sklearn import metrics as sk
 
 from tests.workflows.test_training import people
 
@@ -68,22 +66,6 @@ def test_a_threshold_moves_the_prediction_only(run, data, model):
     assert highest.count("yes") == (p == p.max()).sum()
     for wrong in (("--threshold", 1.5), ("--top", 0)):
         assert run("predict", model, data, *wrong)[0] == 2
-
-
-def test_the_most_probable_classes(run, done, data, tmp_path):
-    model = tmp_path / "job.model"
-    done("train", data, "-t", "job", "--ignore", "id", "-o", model, "-q", *LEARNER)
-    plain, top = predicted(run, model, data), predicted(run, model, data, "--top", 2)
-    assert top.column_names == ["prediction", "class 1", "probability 1", "class 2", "probability 2"]
-    values = np.column_stack([plain[f"probability[{job}]"] for job in ("clerk", "cook", "pilot")])
-    np.testing.assert_allclose(top["probability 1"], values.max(axis=1))
-    np.testing.assert_allclose(top["probability 2"], np.sort(values, axis=1)[:, 1])
-    assert top["class 1"] == top["prediction"]
-    status, _, err = run("predict", model, data, "--threshold", 0.3)
-    assert status == 2 and "two classes" in err
-    found = json.loads(run("evaluate", model, data, "--json")[1])
-    jobs = np.array(people(600)["job"])
-    assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
 
 
 def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_path):

@@ -203,7 +203,8 @@ def test_who_may_ask(file, serve, tmp_path):
         (token | {"Host": "Model.Example"}, 200),
     ]:
         assert server.ask("POST", "/learn", row, **headers)[0] == status, headers
-    assert server.ask("POST", "/versions", {"save": True})[0] == 401
+    for path, sent in (("/versions", {"save": True}), ("/labels", {"id": 1, "rich": "no"}), ("/learn", row)):
+        assert server.ask("POST", path, sent)[0] == 401
     assert server.ask("GET", "/metrics", Host="evil.example")[0] == 403
     # A stranger may predict, which changes nothing, but cannot write rows that wait for labels.
     assert server.ask("POST", "/predict", {**own, "id": 1}, **token)[0] == 200

@@ -163,6 +163,17 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     assert predicted(one, unknown) == predicted(untouched, unknown)
 
 
+def test_columns_that_are_ignored_are_not_learned(service):
+    one, untouched = service(admission=Admission(unknown_columns="ignore")), service()
+    one.learn([{**row, "trace_id": place, "deep": {"er": 1}} for place, row in enumerate(rows(N, N + 50))])
+    untouched.learn(rows(N, N + 50))
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(one, unknown) == predicted(untouched, unknown)
+    state, [event] = one.state(), one.store.journal.events_after(0)
+    assert state["columns"] == ["age", "job"] and state["ignored_columns"] == {"trace_id": 50, "deep.er": 50}
+    assert event.rows == rows(N, N + 50)
+
+
 def test_targets_that_the_loss_cannot_have_are_refused(tmp_path):
     path = write_model(tmp_path / "m", target="age", loss="poisson")
     with Service(Trained.load(path)) as one:

@@ -116,8 +116,8 @@ def worded(message: str, words: list[str]) -> str:
 
     ``words``: the first has the name of the command.
 
-    >>> worded("the number is missing; see `na_values`, or pass `on_bad_row='skip'`", ["serve"])
-    'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
+    >>> worded("the label is missing; see `na_values`, or pass `unlabelled='skip'`", ["evaluate"])
+    'the label is missing; see --na-values, or pass --unlabelled skip of `tunefree train`'
     """
     commands = [name for name in dict.fromkeys([*words[:1], "train", *COMMANDS]) if name in COMMANDS]
 

@@ -26,6 +26,7 @@ from starlette.responses import Response
 
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
+from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
 from tunefree.serving.events import log_json, tell
 from tunefree.serving.journal import Row, StoreError, as_text
@@ -290,9 +291,15 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
 
 
 def _http_words(error: TunefreeError) -> str:
-    """The message of an error, with the names of query parameters, or else of options of the server."""
+    """The message of an error, with the names of query parameters, or else of options of the server or the training.
+
+    >>> _http_words(ModelError("`set` is for classes; `decimal` says how numbers are written"))
+    '?set is for classes; --decimal of `tunefree train` says how numbers are written'
+    """
 
     def written(name: str, words: str) -> str:
+        if name in NOTATIONS:
+            return f"{words} of `tunefree train`"
         return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words
 
     return as_options(str(error), written)
