@@ -68,13 +68,6 @@ def test_lines_stay_whole(tmp_path, buckets):
     assert sorted(read) == sorted(lines) != read
 
 
-def test_tables_in_memory_and_few_rows():
-    with shuffled(open_source(people()), 5) as found:
-        rows = rows_of(found)
-    assert [row["row"] for row in rows] != list(range(N))
-    assert sorted(rows, key=lambda row: row["row"]) == people().to_pylist()
-
-
 def test_every_order_is_equally_likely(monkeypatch):
     monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 0)
     monkeypatch.setattr(shuffle, "UNKNOWN", 2)

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.arrays import bytes_of, number_array
+from tunefree.stream.arrays import bytes_of, number_array, to_numpy
 from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
@@ -29,12 +29,11 @@ from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
-MOST_IN_MEMORY = (
-    1 << 26
-)  # bytes of rows in memory before they are written to their buckets; so many need one bucket only
+MOST_IN_MEMORY = 1 << 26  # bytes of rows before they are written to their buckets; so many need one bucket only
 BUCKET = 1 << 27  # bytes of a bucket to aim at
 MOST_BUCKETS = 1024
 UNKNOWN = 64  # buckets where nothing tells how many bytes there are
+_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
 UNPACKED = 4  # bytes of rows for a byte of a compressed or columnar file, about
 
 
@@ -66,7 +65,7 @@ def shuffled(
 
 
 def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.Generator) -> list[Path]:
-    """The first pass: buckets, and beside each where its rows came from. Names of the files that they will become."""
+    """The first pass: buckets of rows with their places. The names of the files that they will become."""
     first, total = [], 0
     for chunk in chunks:
         first.append(chunk)
@@ -75,17 +74,16 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
             break
     count = 1 if total <= MOST_IN_MEMORY else _count(source)
     files = [folder / f"{number:04d}.rows" for number in range(count)]
-    waiting: list[list[tuple[Any, np.ndarray]]] = [[] for _ in files]
+    waiting: list[list[Any]] = [[] for _ in files]
     total = 0
     for chunk in itertools.chain(first, chunks):
-        rows, numbers = _rows_of(chunk)
-        buckets = rng.integers(count, size=len(numbers))
+        rows = _rows_of(chunk)
+        buckets = rng.integers(count, size=len(rows))
         order = np.argsort(buckets, kind="stable")
         places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), rows.take(number_array(order))
-        origins = np.column_stack([np.full(len(order), chunk.position.file), numbers[order]])
         for bucket, (start, stop) in enumerate(itertools.pairwise(places.tolist())):
             if start < stop:
-                waiting[bucket].append((rows.slice(start, stop - start), origins[start:stop]))
+                waiting[bucket].append(rows.slice(start, stop - start))
         total += _size(chunk)
         if total > MOST_IN_MEMORY:
             _flush(waiting, files)
@@ -99,17 +97,19 @@ def _size(chunk: Any) -> int:
     return len(chunk.data) if isinstance(chunk.data, np.ndarray) else int(chunk.data.nbytes)
 
 
-def _rows_of(chunk: Any) -> tuple[Any, np.ndarray]:
-    """The rows of a chunk as a table, of text with a column of lines, and their numbers in the file."""
+def _rows_of(chunk: Any) -> Any:
+    """The rows of a chunk as a table, of text with a column of lines; and the numbers of the file and of each row."""
     if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1
         buffers = [None, pa.py_buffer(np.append(0, ends)), pa.py_buffer(data)]
         lines = pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
-        return pa.Table.from_arrays([lines], names=["line"]), chunk.row + np.arange(len(ends))
-    names, arrays = chunk.data.schema.names, chunk.data.columns
-    arrays = [_plain(array) if family(array.type) == "string" else array for array in arrays]
-    return pa.Table.from_arrays(arrays, names=names), row_numbers(chunk)
+        names, arrays, numbers = ["line"], [lines], chunk.row + np.arange(len(ends))
+    else:
+        names, arrays, numbers = chunk.data.schema.names, chunk.data.columns, row_numbers(chunk)
+        arrays = [_plain(array) if family(array.type) == "string" else array for array in arrays]
+    origins = [number_array(np.full(len(numbers), chunk.position.file)), number_array(numbers)]
+    return pa.Table.from_arrays([*arrays, *origins], names=[*names, *_ORIGIN])
 
 
 def _plain(strings: Any) -> Any:
@@ -117,17 +117,14 @@ def _plain(strings: Any) -> Any:
     return plain.cast(pa.string()) if pa.types.is_string_view(plain.type) else plain
 
 
-def _flush(waiting: list[list[tuple[Any, np.ndarray]]], files: list[Path]) -> None:
+def _flush(waiting: list[list[Any]], files: list[Path]) -> None:
     """Write rows to their buckets, behind those that these hold; the types of a column need not be the same in all."""
     for file, pieces in zip(files, waiting, strict=True):
-        if not pieces:
-            continue
-        table = _joined([rows for rows, _ in pieces])
-        with _writing(file), open(_bucket(file), "ab") as rows, open(_origins(file), "ab") as origins:
-            with pa.ipc.new_stream(rows, table.schema) as writer:
+        if pieces:
+            table = _joined(pieces)
+            with _writing(file), open(_bucket(file), "ab") as rows, pa.ipc.new_stream(rows, table.schema) as writer:
                 writer.write_table(table)
-            origins.write(np.concatenate([origin for _, origin in pieces]).astype(np.int64).tobytes())
-        pieces.clear()
+            pieces.clear()
 
 
 def _joined(tables: list[Any]) -> Any:
@@ -136,13 +133,15 @@ def _joined(tables: list[Any]) -> Any:
 
 def _reorder(file: Path, is_table: bool, rng: np.random.Generator) -> None:
     """The second pass over one bucket, which is removed."""
-    origins, tables = _read_origins(file), []
-    order = rng.permutation(len(origins))
+    tables = list[Any]()
     with _writing(file):
         with pa.OSFile(str(_bucket(file))) as bucket:
             while bucket.tell() < bucket.size():
                 tables.append(pa.ipc.open_stream(bucket).read_all())
-        table = _joined(tables).take(number_array(order)).combine_chunks()
+        table = _joined(tables)
+        table = table.take(number_array(rng.permutation(len(table)))).combine_chunks()
+        origins = [to_numpy(table.column(name).combine_chunks(), 0) for name in _ORIGIN]
+        table = table.drop_columns([*_ORIGIN])
         with pa.OSFile(str(file), "wb") as handle:
             if is_table:
                 with pa.ipc.new_file(handle, table.schema) as writer:
@@ -151,7 +150,7 @@ def _reorder(file: Path, is_table: bool, rng: np.random.Generator) -> None:
                 for lines in table.column(0).chunks:
                     places = bytes_of(lines)[0]
                     handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
-        _origins(file).write_bytes(origins[order].tobytes())
+        _origins(file).write_bytes(np.column_stack(origins).tobytes())
         _bucket(file).unlink()
 
 
