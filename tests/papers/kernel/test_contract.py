@@ -95,6 +95,13 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     assert IterativeRegularizationClassifier(kernel=OUTSIDE, max_iter=30).fit(X, y).score(X, y) > 0.8
 
 
+def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
+    package = copy.deepcopy(PACKAGE)
+    monkeypatch.setattr(kernels, "ALL", package)
+    monkeypatch.setattr(kernels, "register", package.register)
+    assert run_page("kernel.md")["tuned"].gamma_ > 0.0
+
+
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
