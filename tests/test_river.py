@@ -24,32 +24,30 @@ LINEAR, POOLS = (ScInOLClassifier(), ScInOLRegressor()), (TuneFreeClassifier(), 
 FEW = 60  # rows: a pool that predicts each before it learns it begins four generations in these
 
 
-def marks_of(model):
-    """Quick is a single learner: what pools learn by the interface is asked below."""
-    return [] if isinstance(model, ScInOLRegressor) else [pytest.mark.slow]
+def of_checks(models, n_rows=None):
+    """A test of each check of models, with all rows or the first few; rows of a check can be read once.
 
-
-def of_checks(models):
-    """A test of each check of models; rows of a check can be read once."""
+    Quick is a single learner: what pools learn by the interface is asked below.
+    """
     pairs = [(model, check) for model in models for check in checks.yield_checks(model)]
-    cases = [
-        pytest.param(model, check, id=f"{type(model).__name__}-{check.__name__}", marks=marks_of(model))
+    return [
+        pytest.param(
+            model,
+            check,
+            n_rows,
+            id=f"{type(model).__name__}-{check.__name__}",
+            marks=[] if isinstance(model, ScInOLRegressor) else [pytest.mark.slow],
+        )
         for model, check in pairs
         if check.__name__ not in model._unit_test_skips()
     ]
-    return pytest.mark.parametrize(("model", "check"), cases)
 
 
-@of_checks(LINEAR)
-def test_check_of_river(model, check):
-    assert not model._unit_test_skips()
-    check(model.clone())
-
-
-@of_checks(POOLS)
-def test_check_of_river_with_the_first_rows(model, check):
-    if isinstance(check, partial):
-        check = partial(check.func, dataset=list(islice(check.keywords["dataset"], FEW)))
+@pytest.mark.parametrize(("model", "check", "n_rows"), [*of_checks(LINEAR), *of_checks(POOLS, FEW)])
+def test_check_of_river(model, check, n_rows):
+    assert n_rows or not model._unit_test_skips()
+    if n_rows and isinstance(check, partial):
+        check = partial(check.func, dataset=list(islice(check.keywords["dataset"], n_rows)))
     check(model.clone())
 
 
@@ -73,22 +71,6 @@ def test_rows_one_at_a_time_are_the_rows_of_a_stream():
     for model in (one, many, copy.deepcopy(one)):
         found = model.predict_proba_many(pd.DataFrame(X))[whole.classes].to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_rows_with_the_names_of_the_row_before_are_read_as_any_others():
-    X, y = rows()
-    usual, mixed = ScInOLRegressor(), ScInOLRegressor()
-    for row, target in zip(X.tolist(), y, strict=True):
-        x = dict(zip("abc", row, strict=True))
-        assert usual.predict_one(x) == mixed.predict_one({**x, "none": None})
-        usual.learn_one(x, target)
-        mixed.learn_one({**x, "none": None}, target)
-    huge = dict.fromkeys("abc", 1e308)  # whose sum is infinite
-    assert usual.predict_one(huge) == mixed.predict_one({**huge, "none": None})
-    for wrong in (float("inf"), -float("inf")):
-        with pytest.raises(DataError, match="'b' is infinite"):
-            usual.learn_one({"a": 1.0, "b": wrong, "c": 2.0}, 1.0)
-    assert usual.predict_one({"a": 1.0, "b": float("nan"), "c": 2.0}) == usual.predict_one({"a": 1.0, "c": 2.0})
 
 
 def people(n=300):

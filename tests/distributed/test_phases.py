@@ -143,30 +143,6 @@ def is_between(array, one, other):
     return ((least - 1e-12 <= array) & (array <= most + 1e-12)).all()
 
 
-@pytest.mark.parametrize("adds_sums", [True, False])
-def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, monkeypatch):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(900, 2))
-    rows = rows_of(X, X[:, 0] > 0)
-    start = start_of("classification", rows.part(0, 300))
-    state = shard_pass.following(start)
-    total = shard_pass.plus(*(shard_pass.learned(shard_of(rows.part(k, k + 200)), state) for k in (300, 500)))
-    last, end = rows.part(700, 900), shard_pass._end
-
-    def worse(start, total, rows, adds_sums):
-        model, metrics = end(start, total, rows, adds_sums)
-        metrics.loss += 1e3 * (adds_sums != is_better)
-        return model, metrics
-
-    is_better = adds_sums
-    monkeypatch.setattr(shard_pass, "_end", worse)
-    joined = restored(*shard_pass.joined(start, total, [last]).model)
-    expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
-    expected.pool.has_finished = True
-    np.testing.assert_array_equal(joined.predict(last.rows), expected.predict(last.rows))
-    assert joined.certificate().rounds == 900
-
-
 def test_the_certificate_holds_on_all_shards(data, trained):
     """Sums of evidence add over shards: they bound every linear model on all rows that were learned."""
     certificate = trained.model.certificate()

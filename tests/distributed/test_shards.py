@@ -81,15 +81,6 @@ def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
         assert len(starts) > 10 and all(piece.file.escape == escape for shard in cut_up for piece in shard.pieces)
 
 
-def test_comments_above_the_header_are_no_rows(tmp_path):
-    text, places = "".join(["age,name\n", *(f"{row},b\n" for row in range(40))]), []
-    for number, comments in enumerate(["", '# a\n#,"b\n']):
-        path = tmp_path / f"{number}.csv"
-        path.write_text(comments + text)
-        places.append([piece.start.row for shard in shards(path, Cut(1, 30)) for piece in shard.pieces])
-    assert places[0] == places[1] and len(places[0]) > 5
-
-
 @pytest.mark.parametrize(
     ("name", "line"),
     [

@@ -51,15 +51,11 @@ MODELS = {
     "two classes": lambda: TuneFreeClassifier().fit(X, YES),
     "three classes": lambda: TuneFreeClassifier().fit(X, THREE),
     "numbers": lambda: TuneFreeRegressor().fit(X, 1e3 * NOISY + 1e6),
-    "robust": lambda: TuneFreeRegressor(loss="absolute").fit(X, NOISY),
     "counts": lambda: TuneFreeRegressor(loss="poisson").fit(X, COUNTS, exposure=EXPOSURE),
-    "weights": lambda: TuneFreeClassifier(class_weight="balanced").fit(X, YES, sample_weight=EXPOSURE),
     "nothing missing": lambda: TuneFreeClassifier().fit(X.assign(x=X["x"].fillna(0.0) + 5.0, letter="a"), YES),
-    "few rows": lambda: TuneFreeClassifier().fit(X[:50], YES[:50]),
     "goes on": lambda: TuneFreeClassifier().fit(X[:300], YES[:300]).partial_fit(X[300:], YES[300:]),
     "numbers go on": lambda: TuneFreeRegressor().partial_fit(X, 1e3 * NOISY + 1e6),
     "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
-    "monotone numbers": lambda: TuneFreeRegressor(monotone={"x": 1}).fit(X, NOISY),
     "groups": lambda: TuneFreeClassifier().fit(X, YES, groups=np.arange(len(X)) // 3),
     "groups return": lambda: TuneFreeClassifier(shuffle=False).fit(X, YES, groups=np.arange(len(X)) % 90),
     "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
@@ -145,17 +141,6 @@ def test_columns_of_any_name_and_number(session_of):
     session = session_of(model)
     assert [output.name for output in session.get_outputs()] == ["label_", "probabilities_"]
     check_same(session, model, NEW.rename(columns=names))
-
-
-def test_arrays_of_a_thousand_columns(session_of):
-    rng = np.random.default_rng(4)
-    wide, new = rng.normal(size=(100, 1000)), rng.normal(size=(9, 1000))
-    new[3:6] = np.nan
-    model = TuneFreeClassifier().fit(wide, wide[:, 0] > 0)
-    session = session_of(model)
-    rows = pd.DataFrame(new, columns=[f"x{j}" for j in range(1000)])
-    _, probabilities = session.run(None, inputs_of(session, rows))
-    np.testing.assert_allclose(probabilities, model.predict_proba(new), rtol=0, atol=NEAR)
 
 
 def test_batches_of_any_size(session_of):

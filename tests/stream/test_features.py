@@ -6,17 +6,12 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.stream.tabular import chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
-from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows
-from tunefree.stream.encoder import TableEncoder, renamed
-from tunefree.stream.jsonlines import shown
-from tunefree.stream.layout import CODES, MISSING, NUMBERS, WORDS, Layout
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.notation import ColumnTypes, Notation
 from tunefree.stream.schema import FileNotation, values_of_texts
 
@@ -82,14 +77,6 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
         "t[weekday=3]": 1,
         "t[hour=11]": 1,
     }
-
-
-def test_words_and_pairs_get_logarithmic_counts():
-    encoder, batch = encoded({"t": ["red red blue", "blue"]}, text=["t"])
-    first, second = named_rows(encoder, batch)
-    once = pytest.approx(np.log(2))
-    assert first == {"t=red": pytest.approx(np.log(3)), "t=red red": once, "t=blue": once, "t=red blue": once}
-    assert second == {"t=blue": once}
 
 
 def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
@@ -174,23 +161,6 @@ def test_values_that_do_not_fit_are_bad_rows(first, later, problem):
     assert encoder.encode(chunk, True, BadRows(skip=True)).numbers.tolist() == [5]
 
 
-@given(st.lists(st.sampled_from(["1", "2.5", "x", "", None, "1e3"])))
-def test_cast_finds_every_element_that_does_not_fit(values):
-    found, failed = cast(pa.array(values, pa.string()), pa.float64())
-    assert failed == [i for i, value in enumerate(values) if value in ("x", "")]
-    assert found.null_count == sum(value in (None, "x", "") for value in values)
-
-
-# -- one row
-
-
-def test_names_and_values_in_messages():
-    assert renamed(["age", "amount"], ["amout", "day"]) == "'amout' is not known: did you mean 'amount'?"
-    assert renamed(["amount"], ["sum"]) == "'sum' is not known: did you mean 'amount'?"
-    assert renamed(["age", "amount"], ["day"]) == ""
-    assert shown([None, True]) == "[null, true]" and shown("a") == "'a'"
-
-
 TYPED = {
     "whole": [3, 1, None, 4],
     "real": [2.5, -1e-3, None, 7.0],
@@ -233,42 +203,6 @@ def test_a_column_tells_the_notation_of_another():
     strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
     assert FileNotation({"price": strings["price"]}, {"price": None}).number_notation("price") is None
     assert FileNotation(strings, {"price": None, "tax": None}).number_notation("price") == Notation(",", ".")
-
-
-LAID_OUT = {
-    "age": [39.0, None, 50.0],
-    "day": pa.array([1_600_000_000, None, 1_700_000_000], pa.timestamp("s")),
-    "at": pa.array([3600, 7200, None], pa.time32("s")),
-    "job": ["clerk", "", "cook"],
-    "a=b": ["x=1", "x=2", "x=1"],
-    "rich": [True, False, None],
-    "told": ["a long story", "told again", None],
-}
-OF_NUMBERS = {"age": "age", "age[missing]": "age", "day[days]": "day[days]", "day[missing]": "day[days]"}
-OF_CODES = {"day[month=9]": "day[month]", "day[year=2023]": "day[year]", "at[hour=2]": "at[hour]", "job=cook": "job"}
-
-
-def test_each_feature_has_its_part_and_codes_have_labels():
-    encoder, _ = encoded(LAID_OUT, text=["told"])
-    layout, names = Layout.of_encoder(encoder), encoder.names()
-    of = {name: layout.parts[part] for name, part in zip(names[1:], layout.feature_parts[1:].tolist(), strict=True)}
-    assert layout.feature_parts[0] == -1
-    for name, part in (OF_NUMBERS | OF_CODES | {"job[missing]": "job", "a=b=x=1": "a=b", "rich=true": "rich"}).items():
-        assert of[name].name == part, name
-    assert {of[name].kind for name in OF_NUMBERS} == {NUMBERS}
-    assert {of[name].kind for name in OF_CODES} == {CODES}
-    words = [part for name, part in of.items() if name.startswith("told")]
-    assert len(words) > 3 and {(part.name, part.kind) for part in words} == {("told", WORDS)}
-    assert of["day[month=9]"].column == "day"
-    labels = {name: layout.label(j) for j, name in enumerate(names) if j}
-    expected = {
-        "job=cook": "cook",
-        "job[missing]": MISSING,
-        "a=b=x=2": "x=2",
-        "day[month=9]": "9",
-        "rich=false": "false",
-    }
-    assert {name: labels[name] for name in expected} == expected
 
 
 LONG_TEXT = "a text of more than forty characters, in which there are spaces"

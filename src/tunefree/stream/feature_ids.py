@@ -276,8 +276,8 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
 
 
 def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
-    sources: list[Located | LocatedWords] = [*codes, *words]
-    return np.concatenate([np.zeros(0, np.uint64), *(part.keys for _, part in sources)])
+    keys = [*(column.keys for _, column in codes), *(part.keys for _, part in words)]
+    return np.concatenate([np.zeros(0, np.uint64), *keys])
 
 
 def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords]) -> _Unknown:

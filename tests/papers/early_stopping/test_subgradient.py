@@ -13,7 +13,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping import gram
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
-from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
+from tunefree.papers.early_stopping.stopping_times import descends
 from tunefree.papers.kernel.usual import LINEAR, Gaussian, Laplacian, Polynomial
 from tunefree.papers.subgradient import Problem, Rows, descend, steps_of, wrong_classes
 
@@ -103,25 +103,6 @@ def test_steps_for_smooth_losses_descend(loss):
     assert descends(run.records) and (np.diff(run.records["training_loss"]) <= 1e-12).all()
     assert step_size(p, loss, 0.0, "theory") <= step_size(p, loss, 0.0, "auto")
     assert not descends(descend(p, steps_of(50 * step_size(p, loss, 0.0, "auto"), 0.0, 20)).records)
-
-
-def test_the_lemmas_are_told_where_they_hold():
-    X, y, weight = data()
-    p, settings = problem(X, y, weight, losses.Hinge()), {"theta": 0.5, "radius": 2.0, "bound": 1.0}
-    kappa = float(np.sqrt(p.squares.max()))
-    step = step_size(p, losses.Hinge(), 0.5, "theory")
-    longer = descend(p, steps_of(step, 0.5, 400)).records
-    bounds, least = {}, longer["training_loss"][longer["norm"] <= 2.0].min()
-    for output in ("last", "best"):
-        records = descend(p, steps_of(step, 0.5, 40)).records
-        bounds[output] = lemma_bound(records, losses.Hinge(), kappa=kappa, output=output, **settings)
-        assert records["training_loss"][-1] - least <= bounds[output].value
-    assert "Lemma 17" in bounds["last"].theorem and "norm" in bounds["last"].assumes
-    assert "Lemma 19" in bounds["best"].theorem and not bounds["best"].assumes
-    larger = descend(p, steps_of(3.0 * step, 0.5, 40)).records
-    refused = lemma_bound(larger, losses.Hinge(), kappa=kappa, output="last", **settings)
-    assert refused.value is None and "assume eta_1 <=" in refused.reason
-    assert "at least 3" in lemma_bound(larger[:2], losses.Hinge(), kappa=kappa, output="last", **settings).reason
 
 
 KERNELS = {"linear": LINEAR, "rbf": Gaussian(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(3, 0.1, 1.0)}

@@ -11,7 +11,7 @@ from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, t
 from tests.strategies import KINDS, as_dense
 from tunefree.core import threads
 from tunefree.core.rows import part
-from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
+from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
 few = settings(max_examples=5)
@@ -60,18 +60,6 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
         found.append((shown.tobytes(), predictions.tobytes(), saved(bank)))
     assert bank.expansion.support.points.size > 2048
     assert found[0] == found[1] == found[2]
-
-
-def test_rows_wait_until_there_are_enough():
-    data = drawn(4, WARMUP_ROWS + 200, weighted=False)
-    bank = bank_of(data, widths=WIDTHS)
-    early = teach(bank, as_dense(data.X), data)
-    assert np.isnan(early[:, :WARMUP_ROWS]).all()
-    assert np.isfinite(early[:, WARMUP_ROWS:]).all()
-    assert bank.waiting is None
-    waiting = bank_of(data, widths=WIDTHS)
-    teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
-    assert len(waiting.waiting.y) == WARMUP_ROWS - 1 and waiting.expansion is None
 
 
 EXTREMES = {

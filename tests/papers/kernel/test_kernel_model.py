@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ from tests.papers.kernel.contracts import frozen_after
 from tests.strategies import KINDS
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
-from tunefree.papers.kernel.family import WIDTHS, Kernels
+from tunefree.papers.kernel.family import WIDTHS
 from tunefree.pool.model import Model, restored
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import Labels
-from tunefree.stream.batch import Batch
-from tunefree.training.one_pass import blank, end, one_pass
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
@@ -88,56 +85,6 @@ def test_cuts_and_saving_change_no_byte(n, n_classes, kind, tmp_path):
             assert one.predict(form(X)).tobytes() == whole.predict(form(X)).tobytes()
         assert whole.learn(*rest)[0].tobytes() == again.learn(*rest)[0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
-
-
-@pytest.mark.parametrize("frozen", [64, 400])
-def test_classes_that_appear_late_change_no_prediction(frozen):
-    X, y = rings(600, n_classes=4)
-    order = np.argsort(y, kind="stable")[np.r_[0:300]]
-    warmup_predictions = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
-    X, y = X[warmup_predictions], y[warmup_predictions]
-    first = int(np.argmax(y >= 2))
-    made, _ = learned(X[:first], y[:first], frozen=frozen, classes=())
-    before = made.probabilities(made.predict(dense(X)))
-    made.add_class(2)
-    made.add_class(3)
-    after = made.probabilities(made.predict(dense(X)))
-    # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones,
-    # and what kernels that still wait will have learned with more classes is not quite the same
-    most = 0.02 if frozen < first else 0.1
-    assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < most
-    with frozen_after(frozen):
-        made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
-    assert np.isfinite(made.predict(dense(X))).all()
-    assert made.n_outputs == 4
-
-
-@pytest.mark.parametrize("n_classes", [2, 0])
-@pytest.mark.parametrize("n", [150, 400])
-@pytest.mark.parametrize("cuts", [(), (1, 70, 149)])
-def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(cuts, n, n_classes, monkeypatch):
-    """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
-    X, y = rings(n, n_classes)
-    known = {"classes": [0, 1]} if n_classes else {"loss": "absolute"}
-    model = Model("classification" if n_classes else "regression", "kernel-pistol", n_features=5, **known)
-    trained, judged, mix, edges = blank(model), [], Kernels._mixed, [0, *cuts, n]
-
-    def noted(kernels, of_members, rows):
-        mixed = mix(kernels, of_members, rows)
-        judged.append(mixed[np.isfinite(of_members).any(axis=(0, 2)) & (rows.evaluation_weight > 0.0), 0])
-        return mixed
-
-    def batch(start, stop):
-        return Batch(part(dense(X), start, stop), targets(y[start:stop]), np.ones(stop - start))
-
-    monkeypatch.setattr(Kernels, "_mixed", noted)
-    with frozen_after(256):
-        one_pass(trained, [batch(*of) for of in pairwise(edges)])
-        end(trained)
-    mixed, metrics = np.concatenate(judged), trained.progress.progressive[0]
-    losses = np.logaddexp(0.0, np.where(y == 1, -mixed, mixed)) if n_classes else np.abs(mixed - y)[1:]
-    assert len(mixed) == metrics.rows == n
-    assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize(("classes", "n_outputs"), [([*"ab"], 1), ([*"abc"], 3), (None, 1)])
