@@ -61,7 +61,7 @@ PREDICTED = [
 TENTHS = [Column("mean probability", SHARE, "probability"), Column("rows", COUNT), Column("share", SHARE.with_ends)]
 OF_WIDTHS = "Rows in the order of the widths of their intervals: coverage should be as asked for in each part."
 OF_PROBABILITIES = (
-    "Shares of the test data by tenth of the probability; dots on the grey line are as expected. Intervals: 95 %,"
+    "Tenths of the test data by this probability: the share should be as the mean probability. Intervals: 95 %,"
     " Wilson's, if {} are independent."
 )
 CLASSES = [
