@@ -19,10 +19,8 @@ from tests.stream.tabular import numbers, read_tables, records, skipped, text, w
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
-from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
 from tunefree.stream.frames import read_frame
-from tunefree.stream.kinds import Boolean, Category, Number
 from tunefree.stream.tables import Options
 
 TABLE = pa.table(
@@ -126,30 +124,6 @@ def test_binary_files_cut_short_or_changed(tmp_path, name):
     for cut in range(0, len(whole) - 8, 29):
         with pytest.raises(DataError):
             list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
-
-
-BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
-
-
-def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
-    file = text(tmp_path / "t.csv", BAD)
-    columns = [Number("x"), Category("y"), Boolean("b")]
-    for block in (8, 30, 1000):
-        chunks, bad = skipped([file], block_size=block)
-        encoder = TableEncoder(columns, typed=False)
-        batches = [encoder.encode(chunk, True, bad) for chunk in chunks]
-        assert [int(number) for batch in batches for number in batch.numbers] == [1, 3, 7]
-        assert [float(row[0]) for batch in batches for row in batch.rows.numbers] == [1, 3, 7]
-        assert bad.tally.count == 4
-        assert sorted(message.split(": ", 1)[1].split(";")[0] for message in bad.tally.first) == [
-            "'four' is not a number (`na_values` says what stands for a missing one)",
-            "'maybe' is neither true nor false",
-            "the row has 2 fields, the header 3",
-            "the row has 4 fields, the header 3",
-        ]
-        for k, chunk in enumerate(chunks):
-            rest, _ = skipped([file], block_size=block, start=chunk.position)
-            assert numbers(rest) == numbers(chunks[k + 1 :])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -296,12 +270,6 @@ def test_a_model_learns_the_rows_of_a_query_and_predicts_others(cursor):
     assert model.predict(test).tolist() == model.predict(queried(cursor).read_all().slice(0, 50)).tolist()
     fitted = tunefree.ScInOLClassifier().fit(queried(cursor, "SELECT age, job FROM people LIMIT 200"), [0, 1] * 100)
     assert fitted.n_features_in_ == 2
-
-
-def test_an_error_of_the_database_on_the_way_names_the_row_before(cursor):
-    cursor.execute("INSERT INTO people VALUES ('unknown', 'cook', 'no')")
-    with pytest.raises(DataError, match=r"the table: its source failed after row 2,\d{3} \(.*SQLite.*; correct"):
-        tunefree.train(queried(cursor), target="rich", learner="scinol2")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -136,13 +134,3 @@ def test_products_do_not_depend_on_the_tiles_that_are_kept(kernel, most, monkeyp
     assert products[0] == products[1]
     kept = sum(values.nbytes for values in square.tiles.values())
     assert kept == square.kept <= most and (most == 0 or kept > 0)
-
-
-@by_kernel
-@settings(max_examples=20)
-@given(n=st.integers(0, 40), m=st.integers(1, 40), is_zero=st.booleans())
-def test_products_of_any_shape(kernel, n, m, is_zero):
-    left, right = drawn_rows(n, seed=4), drawn_rows(m, seed=3)
-    c = np.random.default_rng(5).normal(size=(m, 2)) * (not is_zero)
-    expected = whole(kernel, left, right) @ c if n else np.zeros((0, 2))
-    np.testing.assert_allclose(Gram(kernel, left, right) @ c, expected, rtol=1e-10, atol=1e-11)
