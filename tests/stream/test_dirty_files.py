@@ -97,8 +97,6 @@ def _joined(mark: str) -> bytes:
 
 ENCODINGS = (
     named("byte-order mark", text(*NAMED, encoding="utf-8-sig")),
-    named("UTF-16, little", text(*NAMED, encoding="utf-16")),
-    named("UTF-16, big", b"\xfe\xff" + text(*NAMED, encoding="utf-16-be")),
     named("UTF-16 without a mark, named", text(*NAMED, encoding="utf-16-le"), encoding="utf-16-le"),
     wrong("UTF-16 without a mark", text(*NAMED, encoding="utf-16-le"), "not text in UTF-8; name its --encoding"),
     named("Latin-1, named", text(*NAMED, encoding="latin-1"), encoding="latin-1"),
@@ -109,7 +107,6 @@ ENCODINGS = (
 
 SEPARATORS = (
     plain("semicolons", _joined(";")),
-    plain("tabs", _joined("\t")),
     plain("tabs by extension", _joined("\t"), ending=".tsv"),
     plain("bars", _joined("|")),
     plain("a line for Excel", text("sep=;") + _joined(";")),
@@ -123,11 +120,8 @@ SEPARATORS = (
 )
 
 QUOTES = (
-    reads("doubled quotes", "category", ['"say ""a"""', "b", "c"], {'x=say "a"': 1.0}, 'say "a"'),
     reads("a line end in quotes", "category", ['"two\nlines"', "b", "c"], {"x=two\nlines": 1.0}),
-    reads("an inch", "category", ['5" pipe', "b", "c"], {'x=5" pipe': 1.0}),
     reads("numbers in quotes", "number", ['"5"', '"6"', '"7"'], {"x": 5.0}, 5),
-    wrong("a quote never closed", text("x,y", '"a,no', "b,yes"), "a double quote is never closed"),
     wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2: a double quote is never closed"),
     wrong("single quotes", labelled("x", "'a, b'", "c"), "row 1: the row has 3 fields, the header 2"),
 )
@@ -136,7 +130,6 @@ MISSING = (
     reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
     reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
     reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
-    reads("nothing but NaN", "category", ["nan", "NaN"], {"x[missing]": 1.0}, ""),
     wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
     reads(
         "a word among numbers",
@@ -169,15 +162,6 @@ HEADERS = (
     ),
     reads("names behind #", "number", ["5", "6"], {"#x": 5.0}, 5, column="#x"),
     plain("the header again", text(*PLAIN[:3], PLAIN[0], *PLAIN[3:]), notes=REPEATED),
-    Dirty(
-        "the header again among words",
-        text("job,y", "cook,no", "job,y", "clerk,yes"),
-        {"job": "category"},
-        {"job=cook": 1.0},
-        {"job": "cook"},
-        rows=2,
-        notes=REPEATED,
-    ),
     wrong("no header", text("5.1,no", "4.9,yes"), "no target column 'y'; the columns are '5.1', 'no'"),
     Dirty(
         "no header, and a value for the target",
@@ -190,7 +174,6 @@ HEADERS = (
         notes=("the first line is read as names of columns, and may be a row (5.1, no)",),
     ),
     plain("white space around names", text(" x , job,y ", *PLAIN[1:])),
-    plain("names in quotes", text('"x","job","y"', *PLAIN[1:])),
 )
 
 ROWS = (
@@ -200,14 +183,11 @@ ROWS = (
     plain("a short row that is left out", text(*PLAIN[:3], "9", *PLAIN[3:]), plan=SKIP),
     wrong("the last line cut", b"x,y\n1,no\n2", "row 2: the last line is cut off: it has 1 field, the header 2"),
     plain("the last line cut and left out", text(*PLAIN) + b"9,co", plan=SKIP),
-    plain("no line end", text(*PLAIN)[:-1]),
     plain("line ends of Windows", text(*PLAIN, end="\r\n")),
-    plain("line ends of both kinds", text(*PLAIN[:2], end="\r\n") + text(*PLAIN[2:])),
     wrong("line ends of old Macs", text(*PLAIN, end="\r"), "its lines end with carriage returns alone"),
     wrong("the end of a file of DOS", text(*PLAIN) + b"\x1a", "row 5: the last line is cut off"),
     plain("blank lines between", text(*PLAIN[:2], "", *PLAIN[2:], "")),
     wrong("empty", b"", "the file is empty"),
-    wrong("blank lines only", b"\n\n", "the file is empty"),
     wrong("a header only", b"x,y\n", "there are no rows"),
     wrong("one row", text("x,y", "1,no"), "the target has one class only, 'no'"),
     wrong("one column", text("y", "no", "yes"), "no column left to learn from"),
@@ -217,9 +197,7 @@ ROWS = (
 NUMBERS = (
     reads("decimal commas", "number", ["1,5", "2", "3,25"], {"x": 1.5}, delimiter=";"),
     reads("currency", "number", ["$1.50", "$2", "-"], {"x": 1.5}, notes=DASH),
-    reads("signs and exponents", "number", ["+5", "1e3", "-2.5E-1"], {"x": 5.0}, 5),
     reads("leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=ZEROS),
-    reads("leading zeros and a dash", "category", ["01234", "-"], {"x=01234": 1.0}, notes=ZEROS),
     reads("leading zeros that are numbers", "number", ["01234", "10115"], {"x": 1234.0}, 1234, plan={"numeric": ["x"]}),
     reads("hexadecimal", "category", ["0x1F", "7"], {"x=0x1F": 1.0}, notes=ZEROS),
     reads(
@@ -229,29 +207,18 @@ NUMBERS = (
         {"x=9007199254740993": 1.0},
         notes=BEYOND,
     ),
-    reads(
-        "ids beyond 2^64",
-        "category",
-        ["123456789012345678901", "123456789012345678902"],
-        {"x=123456789012345678901": 1.0},
-        notes=BEYOND,
-    ),
 )
 
 TIMES = (
     reads("dates", "moment", ["2024-01-31", "2024-02-01"], {"x[year=2024]": 1.0}),
     reads("days first", "moment", ["31.1.2024", "1.2.2024"], {"x[month=1]": 1.0}),
-    reads("months first", "moment", ["1/31/2024", "2/1/2024"], {"x[month=1]": 1.0}),
-    reads("names of months", "moment", ["31 Jan 2024", "1 Feb 2024"], {"x[month=1]": 1.0}),
     reads("moments", "moment", ["2024-01-31 10:00:00", "2024-02-01 11:00:00"], {"x[hour=10]": 1.0}),
     reads("times of day", "time", ["10:15", "23:59"], {"x[hour=10]": 1.0}),
 )
 
 WORDS = (
     reads("yes and no", "boolean", ["yes", "No", "YES", ""], {"x=true": 1.0}),
-    reads("letters", "boolean", ["N", "Y", "n"], {"x=false": 1.0}),
     reads("true and false", "boolean", ["TRUE", "False", "true"], {"x=true": 1.0}, True),
-    reads("t and f", "boolean", ["t", "f"], {"x=true": 1.0}),
     reads("a third word", "category", ["Y", "N", "unknown"], {"x=Y": 1.0}),
     reads(
         "titles", "text", [f"red shirt {'abcdefghijklmnopqrstuvwxyz'[k]}{k}" for k in range(24)], {"x=red shirt": 0.693}
@@ -267,9 +234,6 @@ WORDS = (
 
 OTHERS = (
     plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
-    plain("gzip by another name", gzip.compress(text(*PLAIN))),
-    plain("Zstandard", pa.compress(text(*PLAIN), "zstd", asbytes=True), ending=".csv.zst"),
-    wrong("gzip, cut", gzip.compress(text(*PLAIN))[:-12], "the compressed data are damaged", ending=".csv.gz"),
     Dirty(
         "JSON lines",
         text('{"zip": "01234", "on": "yes", "y": "no"}', '{"zip": "10115", "on": "no", "y": "yes"}'),
