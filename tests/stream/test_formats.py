@@ -34,11 +34,6 @@ def learned(source, **options):
     return tunefree.train(source, tunefree.Plan(learner="scinol2", **options)).trained_
 
 
-def weights(trained):
-    arrays, _ = trained.model.save_state()
-    return {name: array.tobytes() for name, array in arrays.items()}
-
-
 @pytest.mark.parametrize(
     ("line", "format"),
     [
