@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests import naive
+from tests.papers.kernel.contracts import gram
 from tunefree import papers
 from tunefree.losses import loss_of
 from tunefree.papers import play
@@ -99,12 +100,8 @@ def test_several_outputs_are_learned_as_appendix_g_has_them(name):
     np.testing.assert_allclose(result.weights, weights, **EXACT)
 
 
-def gaussian(X, gamma):
-    return np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
-
-
 GRAMS = {
-    "gaussian": lambda X: gaussian(X, 0.5),
+    "gaussian": lambda X: gram(X, X, "rbf", 0.5),
     "linear": lambda X: X @ X.T,
     "polynomial": lambda X: (X @ X.T + 1) ** 2,
 }
@@ -157,7 +154,7 @@ def test_pistol_in_the_experiments_has_one_b_for_all_rounds():
     loss = loss_of("classification", "smoothed-hinge")
     result = play(papers.PiSTOL.in_experiments(**kernel_of("gaussian")), X, y, "smoothed-hinge")
     b = math.sqrt(2 * 0.25 * 2 * len(X))
-    margins, *_ = plain_pistol(gaussian(X, 0.5), lambda t, p: loss.slope(y[t], p), 0.25, b, 2.0)
+    margins, *_ = plain_pistol(GRAMS["gaussian"](X), lambda t, p: loss.slope(y[t], p), 0.25, b, 2.0)
     np.testing.assert_allclose(result.predictions, margins, **EXACT)
 
 

@@ -14,7 +14,6 @@ from scipy import sparse
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from tests.extending import run_page
 from tests.papers.kernel.contracts import gram
@@ -28,7 +27,6 @@ from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
-OTHERS = {"poly": {"degree": 3, "coef0": 1.0}}  # parameters beside gamma
 PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
@@ -47,10 +45,9 @@ def drawn(seed, n, d=4):
 
 
 def values_of(name, X, Z, gamma=GAMMA):
-    """Those of scikit-learn."""
     if name == OUTSIDE:
         return MaternOfScikitLearn(length_scale=(2.0 * gamma) ** -0.5, nu=1.5)(X, Z)
-    return pairwise_kernels(X, Z, metric=name, **({} if name == "linear" else {"gamma": gamma} | OTHERS.get(name, {})))
+    return gram(X, Z, name, gamma)
 
 
 @by_kernel
@@ -109,11 +106,6 @@ by_kind = pytest.mark.parametrize("kind", sorted(KINDS))
 by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
 
 
-def drawn_rows(seed, n, d=5):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
-
-
 def array_of(found, n, d):
     """The first n points as an array (n, d); feature j is column j - 1."""
     dense = np.zeros((n, d))
@@ -126,7 +118,7 @@ def array_of(found, n, d):
 @by_usual_kernel
 @by_kind
 def test_rows_are_points_with_their_norms(kind, name):
-    X = drawn_rows(0, 20)
+    X = drawn(0, 20, 5)
     found = points(KINDS[kind](X), kernel_of(name, 0.5))
     np.testing.assert_array_equal(array_of(found, 20, 5), X)
     norms = np.abs(X) if name == "laplacian" else X**2
@@ -139,7 +131,7 @@ def test_rows_are_points_with_their_norms(kind, name):
     kind=st.sampled_from(sorted(KINDS)),
 )
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
-    rng, X = np.random.default_rng(seed), drawn_rows(seed, 80)
+    rng, X = np.random.default_rng(seed), drawn(seed, 80, 5)
     rows = points(KINDS[kind](X), RBF)
     store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
@@ -153,7 +145,7 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
 
 def made(name, kind, n_rows, n_support, seed=0):
     """Rows, a support, and coefficients of some functions."""
-    X, Z = drawn_rows(seed, n_rows, 4), drawn_rows(seed + 1, n_support, 4)
+    X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
     kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
     coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
     return X, Z, kernel, steps, *(points(KINDS[kind](A), kernel) for A in (X, Z)), coefficients
