@@ -45,6 +45,8 @@ def test_play_and_the_compiled_estimators_agree(name):
     ours = PaperClassifier(algorithm).fit(X, y)
     np.testing.assert_array_equal(ours.decision_function(X), X @ result.weights[:, 0])
     assert ours.progressive_loss_ == result.losses.mean()
+    averaged = PaperClassifier(algorithm, output="average").fit(X, y)
+    np.testing.assert_array_equal(averaged.decision_function(X), X @ result.average[:, 0])
 
 
 def test_an_estimator_has_regret_bound_and_history():
