@@ -14,7 +14,6 @@ from tunefree.papers.excess import excess_risk, excess_risk_by_bregman
 from tunefree.papers.growth import at_zero, growth
 from tunefree.papers.links import least_risk, link, risk
 
-for_labels = pytest.mark.parametrize("loss", CLASSIFICATION.values(), ids=CLASSIFICATION)
 probability_inside = st.floats(0.001, 0.999)
 
 
@@ -38,7 +37,7 @@ def test_growth_exponents():
     assert {name: power for name, power in exponents.items() if power} == expected
 
 
-@for_labels
+@pytest.mark.parametrize("loss", CLASSIFICATION.values(), ids=CLASSIFICATION)
 @given(probability=probability_inside)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
     least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
@@ -47,10 +46,9 @@ def test_the_link_minimises_the_conditional_risk(loss, probability):
 
 
 INVERTIBLE = [losses.Logistic(), losses.Square(), losses.SquaredHinge(), losses.Exponential(), losses.SmoothedHinge()]
-each_loss = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
 
 
-@each_loss
+@pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
 @given(pairs=st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
     stands_for, true = np.array(pairs).T

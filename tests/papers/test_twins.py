@@ -42,7 +42,6 @@ def hostile(seed):
 
 
 DATA = {"dense": dense, "sparse": sparse, "one-hot": one_hot, "hostile": hostile}
-by_data = pytest.mark.parametrize("kind", DATA)
 
 # Invariant to the scale of features, or not: the others overflow on hostile scales, as their papers have them do.
 INVARIANT = {
@@ -72,7 +71,7 @@ def twin(function, X, y, loss, K=1, **settings):
     return function(X, slope, K, np.ones(len(X)), **settings)
 
 
-@by_data
+@pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("name", ALL)
 def test_linear_algorithms_are_those_of_their_papers(name, kind):
     if kind == "hostile" and name not in INVARIANT:

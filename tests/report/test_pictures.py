@@ -15,12 +15,6 @@ from tunefree.plotting.style import SERIES
 from tunefree.workflows import explanation
 
 
-def draw_curves(drawn, path):
-    """The picture of a model, as `inspect --plot` writes it."""
-    display = CurveDisplay(picture=drawn)
-    files.save(lambda figure: display.plot(figure=figure), display.inches, path)
-
-
 def words_of(figure):
     """The texts of a figure that is drawn, and where they are."""
     figure.draw_without_rendering()
@@ -43,8 +37,8 @@ def picture(target, **options):
 @pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_curves_are_drawn(tmp_path, target):
     pytest.importorskip("matplotlib")
-    drawn = picture(target)
-    draw_curves(drawn, tmp_path / "plot.svg")
+    display = CurveDisplay(picture=picture(target))
+    files.save(lambda figure: display.plot(figure=figure), display.inches, tmp_path / "plot.svg")
     text = html.unescape((tmp_path / "plot.svg").read_text())
     goal = {"rich": "log-odds of 'rich' = 'yes'", "pay": "pay"}
     for words in (f">Partial dependence of {goal[target]}<", ">age<", ">job<", ">missing<", "importance"):
@@ -53,13 +47,12 @@ def test_curves_are_drawn(tmp_path, target):
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
 
 
-@pytest.mark.parametrize("target", ["mood"])
-def test_no_words_of_curves_cover_each_other(target):
+def test_no_words_of_curves_cover_each_other():
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure
 
     columns = "age", "income", "flag", "job", "day[days]", "day[year]", "day[month]", "day[weekday]"
-    display = CurveDisplay(picture=picture(target, features=columns))
+    display = CurveDisplay(picture=picture("mood", features=columns))
     figure = Figure(figsize=display.inches, layout="constrained", dpi=200)
     display.plot(figure=figure)
     pairs = combinations(words_of(figure), 2)

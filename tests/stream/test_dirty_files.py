@@ -83,12 +83,6 @@ def named(name: str, content: bytes, **more: Any) -> Dirty:
     return Dirty(name, content, KINDS, NAMED_FIRST, NAMED_SENT, **more)
 
 
-def _parquet(**columns: Any) -> bytes:
-    sink = io.BytesIO()
-    parquet.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
 def _joined(mark: str) -> bytes:
     return text(*(line.replace(",", mark) for line in PLAIN))
 
@@ -208,6 +202,8 @@ WORDS = (
     ),
 )
 
+PARQUET = io.BytesIO()
+parquet.write_table(pa.table({"id": [2**53 + 1, 2**53], "zip": ["01234", "10115"], "y": ["no", "yes"]}), PARQUET)
 OTHERS = (
     plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
     Dirty(
@@ -221,7 +217,7 @@ OTHERS = (
     ),
     Dirty(
         "Parquet",
-        _parquet(id=pa.array([2**53 + 1, 2**53]), zip=["01234", "10115"], y=["no", "yes"]),
+        PARQUET.getvalue(),
         {"id": "category", "zip": "category"},
         {"id=9007199254740993": 1.0, "zip=01234": 1.0},
         {"id": "9007199254740993", "zip": "01234"},
@@ -232,10 +228,6 @@ OTHERS = (
 )
 
 DIRTY = (*ENCODINGS, *SEPARATORS, *QUOTES, *MISSING, *HEADERS, *ROWS, *NUMBERS, *TIMES, *WORDS, *OTHERS)
-
-
-READ = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if not dirty.error]
-REFUSED = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if dirty.error]
 
 
 def written(dirty: Dirty, folder) -> str:
@@ -258,22 +250,6 @@ def check_notes(notes: list[str], dirty: Dirty) -> None:
         assert part in note
 
 
-def check_first_row(dirty: Dirty, path: str) -> None:
-    plan, bad = plan_of(dirty), BadRows(skip=True)
-    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=plan.column_types, target="y")
-    encoder = source_of(dirty, path).encoder(chunk, "y", column_types=plan.column_types)
-    first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
-    assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)
-
-
-def train_in_python(dirty: Dirty, path: str):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
-    check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
-    return trained
-
-
 def options_of(dirty: Dirty, *names: str) -> list[str]:
     said = {"encoding": dirty.encoding} | {name: dirty.plan[name] for name in names if name in dirty.plan}
     words = {name: [value] if isinstance(value, str) else value for name, value in said.items() if value}
@@ -287,11 +263,18 @@ def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
     return status, [*notes], err
 
 
-@pytest.mark.parametrize("dirty", READ)
+@pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if not dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
     model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
-    check_first_row(dirty, path)
-    trained = train_in_python(dirty, path)
+    types, bad = plan_of(dirty).column_types, BadRows(skip=True)
+    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=types, target="y")
+    encoder = source_of(dirty, path).encoder(chunk, "y", column_types=types)
+    first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
+    assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
+    check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
     assert {column.name: column.kind for column in trained.encoder.columns} == dirty.kinds
     assert trained.progress.progressive[0].rows == dirty.rows
     status, notes, err = train_on_the_command_line(run, dirty, path, model)
@@ -307,7 +290,7 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
         assert float(predicted[0][f"probability[{label}]"]) == pytest.approx(probability)
 
 
-@pytest.mark.parametrize("dirty", REFUSED)
+@pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, dirty):
     path = written(dirty, tmp_path)
     with pytest.raises(TunefreeError) as raised:

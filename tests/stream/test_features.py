@@ -236,11 +236,6 @@ def read(files, bad=None, encoder=None, **options):
     return encoder, rows
 
 
-def without_words(rows):
-    """Rows without the words of the text."""
-    return [{name: value for name, value in row.items() if not name.startswith("note=")} for row in rows]
-
-
 @pytest.fixture
 def narrow(monkeypatch):
     """The columns of JSON are found from the first line alone."""
@@ -251,7 +246,7 @@ def narrow(monkeypatch):
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
     encoder, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
-    assert without_words(rows) == EXPECTED
+    assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
     assert [column.name for column in encoder.columns[1:]] == names

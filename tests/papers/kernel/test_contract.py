@@ -102,7 +102,6 @@ def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
-by_kind = pytest.mark.parametrize("kind", sorted(KINDS))
 by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
 
 
@@ -116,7 +115,7 @@ def array_of(found, n, d):
 
 
 @by_usual_kernel
-@by_kind
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_are_points_with_their_norms(kind, name):
     X = drawn(0, 20, 5)
     found = points(KINDS[kind](X), kernel_of(name, 0.5))
@@ -143,20 +142,15 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     assert store.keys() == [rows.keys()[i] for i in chosen]
 
 
-def made(name, kind, n_rows, n_support, seed=0):
-    """Rows, a support, and coefficients of some functions."""
-    X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
-    kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
-    coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
-    return X, Z, kernel, steps, *(points(KINDS[kind](A), kernel) for A in (X, Z)), coefficients
-
-
 @by_usual_kernel
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**31), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 400), data=st.data())
 def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_rows, n_support, data):
-    X, Z, kernel, steps, rows, support, coefficients = made(name, kind, n_rows, n_support, seed)
+    X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
+    kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
+    rows, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
+    coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
     first = data.draw(st.integers(0, n_rows - 1))
     found = sums_at(kernel, steps, support, coefficients, rows, first, n_rows)
     for m, step in enumerate(steps):
