@@ -44,12 +44,6 @@ def test_fitted_models_are_judged_as_they_are():
     assert table["loss_difference_low"].to_pylist()[1] > 0.0 and table["loss_difference"].null_count == 1
 
 
-def test_rows_of_one_class_are_judged():
-    one = np.flatnonzero(Y[TEST] == "yes")
-    compared = tunefree.compare(fitted(), X[TEST][one], Y[TEST][one], [fitted(C=1e-6)], train=(X[TRAIN], Y[TRAIN]))
-    assert compared.rows == len(one) and len(compared.contenders) == 6
-
-
 def test_peers_learn_the_training_rows():
     others = [DummyClassifier()]
     compared = tunefree.compare(fitted(), X[TEST], Y[TEST], others, train=(X[TRAIN], Y[TRAIN]), n_jobs=1)

@@ -75,7 +75,7 @@ OF_ALL_FORMS = ("pool", "scinol", "path")
 )
 def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
     estimator, y = ESTIMATORS[name]
-    estimator, rows, further = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])
+    estimator, rows, further = type(estimator)(**estimator.get_params()), FORMS[form](X[:200]), FORMS[form](X[200:])
     if form == "gaps" and not estimator.__sklearn_tags__().input_tags.allow_nan:
         pytest.skip("it takes no gaps")
     estimator.fit(rows, y[:200])
@@ -92,10 +92,6 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
         one.partial_fit(further, y[200:])
     assert_same(estimator, back, rows)
     assert_same(estimator, saved(back, tmp_path), further)
-
-
-def tunefree_clone(estimator):
-    return type(estimator)(**estimator.get_params())
 
 
 def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):

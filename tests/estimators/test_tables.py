@@ -5,10 +5,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import csv
 from scipy import sparse
 from sklearn.base import clone
-from typer.testing import CliRunner
 
 import tunefree
 from tunefree import (
@@ -17,7 +15,6 @@ from tunefree import (
     ScInOLClassifier,
     ScInOLRegressor,
 )
-from tunefree.cli.app import app
 from tunefree.core.errors import DataError
 from tunefree.estimators.tables import feature_names
 
@@ -57,6 +54,10 @@ def test_all_kinds_of_tables_are_the_same(shuffle):
     for name, model in models.items():
         np.testing.assert_array_equal(model.decision_function(kinds[name]), expected, name)
         assert model.feature_names_in_.tolist() == list(table)
+    with pytest.raises(DataError, match="column 'job' missing"):
+        model.predict(table.drop(columns="job"))
+    with pytest.raises(DataError, match="fitted on a table, this is of type ndarray; pass a table with the"):
+        model.predict(np.zeros((300, 7)))
 
 
 def test_numbers_are_learned_as_an_array_of_them():
@@ -94,43 +95,6 @@ def test_columns_are_what_they_are_said_to_be():
 
 
 SCINOL = {"learner": "scinol2"}
-
-
-def command(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-@pytest.fixture
-def files(tmp_path):
-    table, y = people()
-    csv.write_csv(arrow(table.assign(label=y)), tmp_path / "people.csv")
-    return tmp_path
-
-
-def read(path):
-    return pd.read_csv(path)
-
-
-def test_a_model_of_the_command_line_predicts_in_python(files):
-    table, y = people()
-    command("train", files / "people.csv", "--target", "label", "--learner", "scinol2", "-o", files / "m", "-q")
-    command("predict", files / "m", files / "people.csv", "-o", files / "p.csv")
-    written, model = read(files / "p.csv"), tunefree.load(files / "m")
-    assert model.classes_.tolist() == ["poor", "rich"]
-    assert model.feature_names_in_.tolist() == list(table)
-    frame = pd.read_csv(files / "people.csv")
-    np.testing.assert_array_equal(model.predict(frame), written["prediction"])
-    np.testing.assert_allclose(model.predict_proba(frame[list(table)[::-1]])[:, 1], written["probability[rich]"])
-    np.testing.assert_array_equal(model.predict_log_proba(frame), np.log(model.predict_proba(frame)))
-    with pytest.raises(DataError, match="column 'job' missing"):
-        model.predict(frame.drop(columns="job"))
-    with pytest.raises(DataError, match="fitted on a table, this is of type ndarray; pass a table with the"):
-        model.predict(np.zeros((300, 7)))
-    model.save(files / "again")
-    command("predict", files / "again", files / "people.csv", "-o", files / "q.csv")
-    assert (files / "q.csv").read_bytes() == (files / "p.csv").read_bytes()
 
 
 def test_models_of_text_predict_its_lines(tmp_path):

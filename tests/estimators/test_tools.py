@@ -17,7 +17,6 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_validate,
 )
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -76,11 +75,6 @@ def test_columns_are_selected_and_ranked():
     importances = permutation_importance(fitted, X, LABELS, n_repeats=2, scoring="neg_log_loss").importances_mean
     assert importances[1] < min(importances[0], importances[2])
     assert partial_dependence(fitted, X[:50], ["size"], grid_resolution=5)["average"].shape == (1, 5)
-
-
-def test_several_targets_take_a_model_each():
-    both = MultiOutputRegressor(TuneFreeRegressor()).fit(X, np.column_stack([NUMBERS, -NUMBERS]))
-    assert both.score(X, np.column_stack([NUMBERS, -NUMBERS])) > 0.9
 
 
 def data(n=400, seed=0):

@@ -18,10 +18,6 @@ LIGHTGBM_ONE_HOT = 0.0831  # of one_hot()
 LIGHTGBM_INTERACTING = 0.2914  # of interacting()
 
 
-def columns_of(model):
-    return model.trained_.model.pool.members.growth.columns
-
-
 def split(X, y, n):
     return X[:n], y[:n], X[n:], y[n:]
 
@@ -79,7 +75,7 @@ def of_bundles():
 
 def test_it_is_saved_with_its_bundles_and_goes_on(of_bundles, tmp_path):
     model, X, y = of_bundles
-    assert any(map(is_bundle, columns_of(model).grown_on()))
+    assert any(map(is_bundle, model.trained_.model.pool.members.growth.columns.grown_on()))
     model.save(tmp_path / "a.model")
     one, other = (tunefree.load(tmp_path / "a.model") for _ in range(2))
     assert one.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()

@@ -5,7 +5,7 @@ import pytest
 
 from tests.explanation.models import assert_adds_up, features, rows_of, trained
 from tunefree import TuneFreeRegressor
-from tunefree.core.rows import dense, sparse
+from tunefree.core.rows import dense
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import NewRows, importance
 from tunefree.model_files.plan import Plan
@@ -89,19 +89,6 @@ def test_contributions_to_a_frozen_mixture_add_up():
         assert_adds_up(Decomposition(model, layout(4)), dense(X[:100] + 0.01))
         margins.append(model.predict(dense(X[:100] + 0.01)))
     assert (margins[0] != margins[1]).any()
-
-
-def test_contributions_of_sparse_rows_add_up():
-    rng = np.random.default_rng(0)
-    pointers = np.arange(0, 2401, 3)
-    places = rng.permuted(np.tile(np.arange(1, 31), (800, 1)), axis=1)[:, :3].ravel()
-    X = sparse(pointers, places, rng.normal(size=2400))
-    sums = (X.values * (X.features < 9)).reshape(800, 3).sum(axis=1)
-    labels = np.where(sums > 0.0, "yes", "no").tolist()
-    model = Model("classification")
-    model.learn(X, Labels.of(labels), np.ones(800))
-    model.freeze()
-    assert_adds_up(Decomposition(model, layout(30)), X)
 
 
 def test_restored_models_and_models_that_only_predict_are_explained(tmp_path):

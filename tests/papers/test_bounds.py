@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy import special
 from scipy.optimize import minimize
 
-from tests import naive
 from tunefree import papers
-from tunefree.losses import Logistic, SmoothedHinge, Square
+from tunefree.losses import Logistic, Square
 from tunefree.papers import pistol_risk, play
 from tunefree.papers.gradient_descent import FixedRates
 from tunefree.papers.links import low_noise_margin
@@ -101,14 +100,6 @@ def test_what_no_theorem_covers_has_a_reason(algorithm, loss, scale, reason):
 POINTS = 5  # a kernel that is 1 for equal points and 0 for others: functions are any values, eigenvalues 1 / POINTS
 
 
-def values_of(loss, y, margins):
-    return np.array([loss.value(*pair) for pair in zip(y, margins, strict=True)])
-
-
-def slopes_of(loss, y):
-    return lambda t, margins: np.array([loss.slope(y[t], margins[0])])
-
-
 @given(seed=st.integers(0, 2**32), spread=st.floats(-3.0, 0.0), loss=st.sampled_from([Logistic(), Square()]))
 def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
     """Any probabilities and any function on a few points; alpha = 0."""
@@ -123,29 +114,6 @@ def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
 
     excess_error = p @ (np.abs(2 * chance - 1) * ((f > 0) != (chance > 0.5)))
     assert excess_error <= pistol_risk.excess_error_bound(risk(f) - risk(best), loss) + 1e-9
-
-
-@pytest.mark.parametrize("loss", [SmoothedHinge(), Logistic()])
-@given(
-    seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 30.0), a=st.sampled_from([2.6, 4.0, 9.0]),
-    b=st.sampled_from([0.1, 1.0, 10.0]),
-)  # fmt: skip
-def test_corollary_1_holds(loss, seed, n, size, a, b):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    X /= np.linalg.norm(X, axis=1).max()
-    X[0] /= np.linalg.norm(X[0])  # the learner's M is then the paper's
-    h = size * rng.normal(size=3)
-    y = np.where(X @ h + rng.normal(size=n) > 0, 1.0, -1.0)
-    constants = constants_of(loss, a, b * loss.lipschitz)
-
-    def divided(t, margins):
-        return slopes_of(loss, y)(t, margins) / loss.lipschitz
-
-    margins, _ = naive.pistol(X, divided, 1, np.ones(n), a, b)
-    own, other = values_of(loss, y, margins[:, 0]).sum(), values_of(loss, y, X @ h).sum()
-    bound = pistol_risk.smooth_regret_bound(float(np.linalg.norm(h)), other, n, constants)
-    assert own - other <= bound + 1e-9
 
 
 def average_risks(rounds, chance, a, b, runs=20):

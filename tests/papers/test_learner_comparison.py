@@ -1,12 +1,9 @@
-"""Learners compared on one pass: the figures are those of `train`, whatever the batches; the command, its page."""
+"""Learners compared on one pass: the figures are those of `train`, whatever the batches, and those of its page."""
 
 import json
-import re
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tests.report.test_document import DOCUMENTED, on_page, printed, texts_of
 from tests.report.test_page import check_page
@@ -19,30 +16,16 @@ from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
-FEW = ("--learner", "scinol2", "--learner", "adagrad")
-
-
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "people.parquet"
-    parquet.write_table(pa.table(people()), path)
-    return path
-
 
 @pytest.fixture(scope="module")
-def small_chunks():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
-        yield
-
-
-@pytest.fixture(scope="module")
-def comparison(small_chunks):
+def comparison():
     """All learners on a few rows, a third class of which comes late; two have no label."""
     table = people(900)
     table["rich"][450:] = np.random.default_rng(1).choice(["no", "yes", "very"], 450).tolist()
     table["rich"][5] = table["rich"][500] = None
-    return table, compare(open_source(table), Plan(target="rich", ignore=("pay",), on_bad_row="skip"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
+        yield table, compare(open_source(table), Plan(target="rich", ignore=("pay",), on_bad_row="skip"))
 
 
 def test_a_late_class_and_bad_rows_as_in_train(comparison):
@@ -67,13 +50,3 @@ def test_terminal_page_and_json_have_the_same_numbers(comparison):
     sums = [point["rows"] * point["loss"] for point in curve[-2:]]
     assert curve[-1]["recent"] == pytest.approx((sums[1] - sums[0]) / (898 - curve[-2]["rows"]))
     check_page(page.html(written))
-
-
-def test_the_command(run, data, tmp_path):
-    pytest.importorskip("matplotlib")
-    outputs = ("--plot", tmp_path / "plot.png", "--report", tmp_path / "page.html")
-    status, out, err = run("learners", data, "-t", "pay", *FEW, *outputs)
-    assert status == 0, err
-    assert "regression of 'pay'" in err and (tmp_path / "plot.png").stat().st_size > 10_000
-    read = check_page((tmp_path / "page.html").read_text()).text
-    assert set(re.findall(r"\w{3,}", out)) <= set(re.findall(r"\w{3,}", read))

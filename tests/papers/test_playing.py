@@ -111,8 +111,3 @@ def test_regret_over_rows_has_the_bound_beside_it():
     assert regrets[-1] == pytest.approx(results[0].regret([1.0, 0.0, 0.0]))
     assert bounds[-1] == pytest.approx(results[0].bound([1.0, 0.0, 0.0]).value)
     assert (np.asarray(bounds)[:, None] >= 0).all() and display.ax_.get_xlabel() == "rounds (rows)"
-
-
-def test_a_class_instead_of_an_algorithm_is_refused():
-    with pytest.raises(TypeError, match=r"must be an object, such as ScInOL2\(\), not the class"):
-        play(papers.ScInOL2, [[1.0]], [1.0])

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests import naive
+from tests.papers.kernel.contracts import gram
 from tunefree import papers
 from tunefree.losses import loss_of
 from tunefree.papers import play
@@ -41,7 +42,6 @@ def hostile(seed):
 
 
 DATA = {"dense": dense, "sparse": sparse, "one-hot": one_hot, "hostile": hostile}
-by_data = pytest.mark.parametrize("kind", DATA)
 
 # Invariant to the scale of features, or not: the others overflow on hostile scales, as their papers have them do.
 INVARIANT = {
@@ -71,7 +71,7 @@ def twin(function, X, y, loss, K=1, **settings):
     return function(X, slope, K, np.ones(len(X)), **settings)
 
 
-@by_data
+@pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("name", ALL)
 def test_linear_algorithms_are_those_of_their_papers(name, kind):
     if kind == "hostile" and name not in INVARIANT:
@@ -99,12 +99,8 @@ def test_several_outputs_are_learned_as_appendix_g_has_them(name):
     np.testing.assert_allclose(result.weights, weights, **EXACT)
 
 
-def gaussian(X, gamma):
-    return np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
-
-
 GRAMS = {
-    "gaussian": lambda X: gaussian(X, 0.5),
+    "gaussian": lambda X: gram(X, X, "rbf", 0.5),
     "linear": lambda X: X @ X.T,
     "polynomial": lambda X: (X @ X.T + 1) ** 2,
 }
@@ -157,7 +153,7 @@ def test_pistol_in_the_experiments_has_one_b_for_all_rounds():
     loss = loss_of("classification", "smoothed-hinge")
     result = play(papers.PiSTOL.in_experiments(**kernel_of("gaussian")), X, y, "smoothed-hinge")
     b = math.sqrt(2 * 0.25 * 2 * len(X))
-    margins, *_ = plain_pistol(gaussian(X, 0.5), lambda t, p: loss.slope(y[t], p), 0.25, b, 2.0)
+    margins, *_ = plain_pistol(GRAMS["gaussian"](X), lambda t, p: loss.slope(y[t], p), 0.25, b, 2.0)
     np.testing.assert_allclose(result.predictions, margins, **EXACT)
 
 

@@ -105,6 +105,9 @@ def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run
     assert [own["id"] for own in read.all("section")] == ids.split()
     page = (folder / "people.html").read_text()
     assert re.search(r'id="members-h">Who learned</h2>\s*<details><summary>\d+ members with their weights', page)
+    weights = re.search(r"Weights at the end: (.+? %)\.", read.text)[1]  # of the figure of members
+    assert sum(map(float, re.findall(r"([\d.]+) %", weights))) == pytest.approx(100.0, abs=0.5)
+    assert "all rows: boosted, newest" in weights and "rows learned" in read.text
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     output = folder / "beside.html"
     done("report", model, folder / "new.csv", "--train", folder / "people.csv", "-o", output)

@@ -5,26 +5,14 @@ import re
 from functools import cache
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 from tests.explanation.models import trained
 from tunefree import CurveDisplay
-from tunefree.core.rows import dense
 from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.style import SERIES
-from tunefree.pool.model import Model
-from tunefree.pool.targets import Labels
-from tunefree.report.document import Chart
-from tunefree.report.members import blocks_of_members
 from tunefree.workflows import explanation
-
-
-def draw_curves(drawn, path):
-    """The picture of a model, as `inspect --plot` writes it."""
-    display = CurveDisplay(picture=drawn)
-    files.save(lambda figure: display.plot(figure=figure), display.inches, path)
 
 
 def words_of(figure):
@@ -49,8 +37,8 @@ def picture(target, **options):
 @pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_curves_are_drawn(tmp_path, target):
     pytest.importorskip("matplotlib")
-    drawn = picture(target)
-    draw_curves(drawn, tmp_path / "plot.svg")
+    display = CurveDisplay(picture=picture(target))
+    files.save(lambda figure: display.plot(figure=figure), display.inches, tmp_path / "plot.svg")
     text = html.unescape((tmp_path / "plot.svg").read_text())
     goal = {"rich": "log-odds of 'rich' = 'yes'", "pay": "pay"}
     for words in (f">Partial dependence of {goal[target]}<", ">age<", ">job<", ">missing<", "importance"):
@@ -59,13 +47,12 @@ def test_curves_are_drawn(tmp_path, target):
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
 
 
-@pytest.mark.parametrize("target", ["mood"])
-def test_no_words_of_curves_cover_each_other(target):
+def test_no_words_of_curves_cover_each_other():
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure
 
     columns = "age", "income", "flag", "job", "day[days]", "day[year]", "day[month]", "day[weekday]"
-    display = CurveDisplay(picture=picture(target, features=columns))
+    display = CurveDisplay(picture=picture("mood", features=columns))
     figure = Figure(figsize=display.inches, layout="constrained", dpi=200)
     display.plot(figure=figure)
     pairs = combinations(words_of(figure), 2)
@@ -74,20 +61,6 @@ def test_no_words_of_curves_cover_each_other(target):
     for axes, panel in zip(display.axes_, display.picture.curves, strict=True):
         heights = [bar.get_height() for bar in axes.patches]  # of the density of the rows
         assert max(heights) == STRIP if panel.axis.is_numeric else not heights
-
-
-def test_the_weights_of_generations_are_a_figure_of_reports():
-    model = Model("classification", classes=["no", "yes"])
-    numbers = np.random.default_rng(0).normal(size=(600, 2))
-    labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
-    assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []
-    model.learn(dense(numbers), Labels.of(labels), np.ones(600))
-    (weights,) = (block for block in blocks_of_members(model) if isinstance(block, Chart))
-    shares = [float(share) for share in re.findall(r"([\d.]+) %", weights.description)]
-    assert len(shares) == 8 and sum(shares) == pytest.approx(100.0, abs=0.5)
-    text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
-    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows learned<"):
-        assert words in text
 
 
 def test_a_figure_in_a_page_has_its_own_ids():

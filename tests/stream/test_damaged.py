@@ -75,27 +75,10 @@ def test_what_is_nested_has_one_type(tmp_path):
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
 
 
-def test_long_numbers_are_read_to_the_last_bit(tmp_path):
-    path = tmp_path / "a.svm"
-    path.write_bytes(b"1 1:0.1000000000000000055511151231257827021181583404541015625e0 2:7e30\n")
-    source = open_source(str(path))
-    chunk = next(source.chunks())
-    values = source.encoder(chunk, None).encode(chunk, True, BadRows()).rows.values
-    assert np.array_equal(values, [0.1, 7e30])
-
-
 @pytest.mark.parametrize("row", [{"x": "\ud800"}, {"new": "\ud800"}, {"\ud800": 1.0}])
 def test_half_a_surrogate_pair_in_an_object_is_named(row):
     with pytest.raises(DataError, match=r"the request, row 1, column .*: half of a surrogate pair"):
         read_objects([row], {"x": pa.string()}, "the request")
-
-
-def test_json_values(tmp_path):
-    file = text(tmp_path / "t.json", '{"a": 1, "d": "2020-01-01"}\n\n{"d": null, "a": 2.5}\r\n{"later": 1}\n')
-    chunks = list(read_tables([file]))
-    assert records(chunks)[:2] == [{"a": 1.0, "d": "2020-01-01"} | records(chunks)[0], records(chunks)[1]]
-    assert chunks[0].data.schema.field("d").type == pa.string()
-    assert chunks[0].data.column("a").to_pylist() == [1.0, 2.5, None]
 
 
 @pytest.mark.parametrize(

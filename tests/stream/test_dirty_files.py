@@ -35,7 +35,6 @@ class Dirty:
     rows: int = 4
     ending: str = ".csv"
     encoding: str | None = None
-    target: str = "y"
     plan: dict[str, Any] = field(default_factory=dict)  # what is said
 
 
@@ -64,7 +63,6 @@ def reads(name: str, kind: str, values: list[str], first: dict[str, float], sent
 LONG = "x, in m, or so"
 DASH = ("'-' is taken for a missing value",)
 ZEROS = ("column 'x': leading zeros",)
-BEYOND = ("column 'x': whole numbers beyond 2^53",)
 REPEATED = ("a line that repeats the header is left out (1 row, the first",)
 SKIP = {"on_bad_row": "skip"}
 PLAIN = ("x,job,y", "5,cook,no", "6,clerk,yes", "7,cook,no", "8,clerk,yes")
@@ -85,20 +83,12 @@ def named(name: str, content: bytes, **more: Any) -> Dirty:
     return Dirty(name, content, KINDS, NAMED_FIRST, NAMED_SENT, **more)
 
 
-def _parquet(**columns: Any) -> bytes:
-    sink = io.BytesIO()
-    parquet.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
 def _joined(mark: str) -> bytes:
     return text(*(line.replace(",", mark) for line in PLAIN))
 
 
 ENCODINGS = (
     named("byte-order mark", text(*NAMED, encoding="utf-8-sig")),
-    named("UTF-16, little", text(*NAMED, encoding="utf-16")),
-    named("UTF-16, big", b"\xfe\xff" + text(*NAMED, encoding="utf-16-be")),
     named("UTF-16 without a mark, named", text(*NAMED, encoding="utf-16-le"), encoding="utf-16-le"),
     wrong("UTF-16 without a mark", text(*NAMED, encoding="utf-16-le"), "not text in UTF-8; name its --encoding"),
     named("Latin-1, named", text(*NAMED, encoding="latin-1"), encoding="latin-1"),
@@ -109,7 +99,6 @@ ENCODINGS = (
 
 SEPARATORS = (
     plain("semicolons", _joined(";")),
-    plain("tabs", _joined("\t")),
     plain("tabs by extension", _joined("\t"), ending=".tsv"),
     plain("bars", _joined("|")),
     plain("a line for Excel", text("sep=;") + _joined(";")),
@@ -123,11 +112,8 @@ SEPARATORS = (
 )
 
 QUOTES = (
-    reads("doubled quotes", "category", ['"say ""a"""', "b", "c"], {'x=say "a"': 1.0}, 'say "a"'),
     reads("a line end in quotes", "category", ['"two\nlines"', "b", "c"], {"x=two\nlines": 1.0}),
-    reads("an inch", "category", ['5" pipe', "b", "c"], {'x=5" pipe': 1.0}),
     reads("numbers in quotes", "number", ['"5"', '"6"', '"7"'], {"x": 5.0}, 5),
-    wrong("a quote never closed", text("x,y", '"a,no', "b,yes"), "a double quote is never closed"),
     wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2: a double quote is never closed"),
     wrong("single quotes", labelled("x", "'a, b'", "c"), "row 1: the row has 3 fields, the header 2"),
 )
@@ -136,7 +122,6 @@ MISSING = (
     reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
     reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
     reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
-    reads("nothing but NaN", "category", ["nan", "NaN"], {"x[missing]": 1.0}, ""),
     wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
     reads(
         "a word among numbers",
@@ -162,35 +147,10 @@ HEADERS = (
     ),
     plain("blank lines first", b"\n  \r\n" + text(*PLAIN)),
     plain("an empty row of Excel first", text(",,", *PLAIN)),
-    plain(
-        "comments",
-        text("# a table, made by hand", "#", *PLAIN),
-        notes=("comments before the header are left out (2 lines",),
-    ),
     reads("names behind #", "number", ["5", "6"], {"#x": 5.0}, 5, column="#x"),
     plain("the header again", text(*PLAIN[:3], PLAIN[0], *PLAIN[3:]), notes=REPEATED),
-    Dirty(
-        "the header again among words",
-        text("job,y", "cook,no", "job,y", "clerk,yes"),
-        {"job": "category"},
-        {"job=cook": 1.0},
-        {"job": "cook"},
-        rows=2,
-        notes=REPEATED,
-    ),
     wrong("no header", text("5.1,no", "4.9,yes"), "no target column 'y'; the columns are '5.1', 'no'"),
-    Dirty(
-        "no header, and a value for the target",
-        text("5.1,no", "4.9,no", "4.7,yes"),
-        {"5.1": "number"},
-        {"5.1": 4.9},
-        {"5.1": 4.9},
-        rows=2,
-        target="no",
-        notes=("the first line is read as names of columns, and may be a row (5.1, no)",),
-    ),
     plain("white space around names", text(" x , job,y ", *PLAIN[1:])),
-    plain("names in quotes", text('"x","job","y"', *PLAIN[1:])),
 )
 
 ROWS = (
@@ -200,14 +160,11 @@ ROWS = (
     plain("a short row that is left out", text(*PLAIN[:3], "9", *PLAIN[3:]), plan=SKIP),
     wrong("the last line cut", b"x,y\n1,no\n2", "row 2: the last line is cut off: it has 1 field, the header 2"),
     plain("the last line cut and left out", text(*PLAIN) + b"9,co", plan=SKIP),
-    plain("no line end", text(*PLAIN)[:-1]),
     plain("line ends of Windows", text(*PLAIN, end="\r\n")),
-    plain("line ends of both kinds", text(*PLAIN[:2], end="\r\n") + text(*PLAIN[2:])),
     wrong("line ends of old Macs", text(*PLAIN, end="\r"), "its lines end with carriage returns alone"),
     wrong("the end of a file of DOS", text(*PLAIN) + b"\x1a", "row 5: the last line is cut off"),
     plain("blank lines between", text(*PLAIN[:2], "", *PLAIN[2:], "")),
     wrong("empty", b"", "the file is empty"),
-    wrong("blank lines only", b"\n\n", "the file is empty"),
     wrong("a header only", b"x,y\n", "there are no rows"),
     wrong("one row", text("x,y", "1,no"), "the target has one class only, 'no'"),
     wrong("one column", text("y", "no", "yes"), "no column left to learn from"),
@@ -217,41 +174,21 @@ ROWS = (
 NUMBERS = (
     reads("decimal commas", "number", ["1,5", "2", "3,25"], {"x": 1.5}, delimiter=";"),
     reads("currency", "number", ["$1.50", "$2", "-"], {"x": 1.5}, notes=DASH),
-    reads("signs and exponents", "number", ["+5", "1e3", "-2.5E-1"], {"x": 5.0}, 5),
     reads("leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=ZEROS),
-    reads("leading zeros and a dash", "category", ["01234", "-"], {"x=01234": 1.0}, notes=ZEROS),
     reads("leading zeros that are numbers", "number", ["01234", "10115"], {"x": 1234.0}, 1234, plan={"numeric": ["x"]}),
     reads("hexadecimal", "category", ["0x1F", "7"], {"x=0x1F": 1.0}, notes=ZEROS),
-    reads(
-        "ids beyond 2^53",
-        "category",
-        ["9007199254740993", "9007199254740992", "7"],
-        {"x=9007199254740993": 1.0},
-        notes=BEYOND,
-    ),
-    reads(
-        "ids beyond 2^64",
-        "category",
-        ["123456789012345678901", "123456789012345678902"],
-        {"x=123456789012345678901": 1.0},
-        notes=BEYOND,
-    ),
 )
 
 TIMES = (
     reads("dates", "moment", ["2024-01-31", "2024-02-01"], {"x[year=2024]": 1.0}),
     reads("days first", "moment", ["31.1.2024", "1.2.2024"], {"x[month=1]": 1.0}),
-    reads("months first", "moment", ["1/31/2024", "2/1/2024"], {"x[month=1]": 1.0}),
-    reads("names of months", "moment", ["31 Jan 2024", "1 Feb 2024"], {"x[month=1]": 1.0}),
     reads("moments", "moment", ["2024-01-31 10:00:00", "2024-02-01 11:00:00"], {"x[hour=10]": 1.0}),
     reads("times of day", "time", ["10:15", "23:59"], {"x[hour=10]": 1.0}),
 )
 
 WORDS = (
     reads("yes and no", "boolean", ["yes", "No", "YES", ""], {"x=true": 1.0}),
-    reads("letters", "boolean", ["N", "Y", "n"], {"x=false": 1.0}),
     reads("true and false", "boolean", ["TRUE", "False", "true"], {"x=true": 1.0}, True),
-    reads("t and f", "boolean", ["t", "f"], {"x=true": 1.0}),
     reads("a third word", "category", ["Y", "N", "unknown"], {"x=Y": 1.0}),
     reads(
         "titles", "text", [f"red shirt {'abcdefghijklmnopqrstuvwxyz'[k]}{k}" for k in range(24)], {"x=red shirt": 0.693}
@@ -265,11 +202,10 @@ WORDS = (
     ),
 )
 
+PARQUET = io.BytesIO()
+parquet.write_table(pa.table({"id": [2**53 + 1, 2**53], "zip": ["01234", "10115"], "y": ["no", "yes"]}), PARQUET)
 OTHERS = (
     plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
-    plain("gzip by another name", gzip.compress(text(*PLAIN))),
-    plain("Zstandard", pa.compress(text(*PLAIN), "zstd", asbytes=True), ending=".csv.zst"),
-    wrong("gzip, cut", gzip.compress(text(*PLAIN))[:-12], "the compressed data are damaged", ending=".csv.gz"),
     Dirty(
         "JSON lines",
         text('{"zip": "01234", "on": "yes", "y": "no"}', '{"zip": "10115", "on": "no", "y": "yes"}'),
@@ -281,7 +217,7 @@ OTHERS = (
     ),
     Dirty(
         "Parquet",
-        _parquet(id=pa.array([2**53 + 1, 2**53]), zip=["01234", "10115"], y=["no", "yes"]),
+        PARQUET.getvalue(),
         {"id": "category", "zip": "category"},
         {"id=9007199254740993": 1.0, "zip=01234": 1.0},
         {"id": "9007199254740993", "zip": "01234"},
@@ -292,10 +228,6 @@ OTHERS = (
 )
 
 DIRTY = (*ENCODINGS, *SEPARATORS, *QUOTES, *MISSING, *HEADERS, *ROWS, *NUMBERS, *TIMES, *WORDS, *OTHERS)
-
-
-READ = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if not dirty.error]
-REFUSED = [pytest.param(dirty, id=dirty.name) for dirty in DIRTY if dirty.error]
 
 
 def written(dirty: Dirty, folder) -> str:
@@ -309,29 +241,13 @@ def source_of(dirty: Dirty, path: str):
 
 
 def plan_of(dirty: Dirty) -> Plan:
-    return Plan(target=dirty.target, learner="scinol2", **dirty.plan)
+    return Plan(target="y", learner="scinol2", **dirty.plan)
 
 
 def check_notes(notes: list[str], dirty: Dirty) -> None:
     assert len(notes) == len(dirty.notes), notes
     for note, part in zip(notes, dirty.notes, strict=True):
         assert part in note
-
-
-def check_first_row(dirty: Dirty, path: str) -> None:
-    plan, bad = plan_of(dirty), BadRows(skip=True)
-    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=plan.column_types, target=dirty.target)
-    encoder = source_of(dirty, path).encoder(chunk, dirty.target, column_types=plan.column_types)
-    first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
-    assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)
-
-
-def train_in_python(dirty: Dirty, path: str):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
-    check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
-    return trained
 
 
 def options_of(dirty: Dirty, *names: str) -> list[str]:
@@ -342,16 +258,23 @@ def options_of(dirty: Dirty, *names: str) -> list[str]:
 
 def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
     said = [*options_of(dirty, *dirty.plan), "--learner", "scinol2", "-o", model]
-    status, out, err = run("train", path, "-t", dirty.target, *said)
+    status, out, err = run("train", path, "-t", "y", *said)
     notes = dict.fromkeys(line for line in (out + err).splitlines() if line.startswith("note: "))  # columns' come twice
     return status, [*notes], err
 
 
-@pytest.mark.parametrize("dirty", READ)
+@pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if not dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
     model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
-    check_first_row(dirty, path)
-    trained = train_in_python(dirty, path)
+    types, bad = plan_of(dirty).column_types, BadRows(skip=True)
+    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=types, target="y")
+    encoder = source_of(dirty, path).encoder(chunk, "y", column_types=types)
+    first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
+    assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
+    check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
     assert {column.name: column.kind for column in trained.encoder.columns} == dirty.kinds
     assert trained.progress.progressive[0].rows == dirty.rows
     status, notes, err = train_on_the_command_line(run, dirty, path, model)
@@ -367,7 +290,7 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
         assert float(predicted[0][f"probability[{label}]"]) == pytest.approx(probability)
 
 
-@pytest.mark.parametrize("dirty", REFUSED)
+@pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, dirty):
     path = written(dirty, tmp_path)
     with pytest.raises(TunefreeError) as raised:

@@ -203,35 +203,6 @@ def test_rows_of_vw_are_those_of_a_short_parser(lines, end):
     ]
 
 
-LINES = [
-    "1 2.5 'first|size:2 height:1.5 width |colour red red:2",
-    "-1 second| a b:0.25 | a:3",
-    "0.5|a b",
-    "1 1 'x |f:0.5 1:2 |g|h y:-1e-2",
-]
-
-
-def test_rows_are_those_of_vowpal_wabbit():
-    vowpal = pytest.importorskip("vowpalwabbit").Workspace("--quiet --noconstant")
-    encoder = VWEncoder()
-    encoded("\n".join(LINES).replace("0.5|", "0.5 |"), encoder)  # learns all features
-    batch = encoded("\n".join(LINES), encoder, learning=False)
-    for i, row in enumerate(by_name(encoder, batch)):
-        example = vowpal.parse(LINES[i])
-        values: dict[tuple[int, int], float] = {}
-        for space in range(example.num_namespaces()):
-            for k in range(example.num_features_in(space)):
-                key = (space, example.feature(space, k))
-                values[key] = values.get(key, 0.0) + example.feature_weight(space, k)
-        assert sorted(values.values()) == pytest.approx(sorted(row.values()), rel=1e-6)
-        label = batch.target[i].as_py()
-        assert example.get_simplelabel_label() == pytest.approx(3.4028234663852886e38 if label is None else label)
-        assert example.get_simplelabel_weight() == pytest.approx(batch.weight[i])
-        assert example.get_tag() == batch.tags[i]
-        vowpal.finish_example(example)
-    vowpal.finish()
-
-
 BAD_VW = [
     *((f"1 | a:{end}", f"the value of 'a:{end}' is not a number") for end in ("", "x", "1:2", "1x")),
     ("| a", r"the row has no label, it starts with '\|'; give it one"),

@@ -12,8 +12,8 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.notation import ColumnTypes, Notation
-from tunefree.stream.schema import FileNotation, values_of_texts
+from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.schema import values_of_texts
 
 
 def test_numbers_of_all_types_stay_numbers():
@@ -199,12 +199,6 @@ def test_integers_of_a_target_keep_their_digits():
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
 
 
-def test_a_column_tells_the_notation_of_another():
-    strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
-    assert FileNotation({"price": strings["price"]}, {"price": None}).number_notation("price") is None
-    assert FileNotation(strings, {"price": None, "tax": None}).number_notation("price") == Notation(",", ".")
-
-
 LONG_TEXT = "a text of more than forty characters, in which there are spaces"
 LATE = [
     {"x": 1.0},
@@ -242,11 +236,6 @@ def read(files, bad=None, encoder=None, **options):
     return encoder, rows
 
 
-def without_words(rows):
-    """Rows without the words of the text."""
-    return [{name: value for name, value in row.items() if not name.startswith("note=")} for row in rows]
-
-
 @pytest.fixture
 def narrow(monkeypatch):
     """The columns of JSON are found from the first line alone."""
@@ -257,7 +246,7 @@ def narrow(monkeypatch):
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
     encoder, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
-    assert without_words(rows) == EXPECTED
+    assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
     assert [column.name for column in encoder.columns[1:]] == names
@@ -281,15 +270,3 @@ def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
     restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
     encoder, after = read([second], encoder=restored)
     assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
-
-
-def test_later_files_may_have_further_columns(tmp_path):
-    files = [text(tmp_path / "a.csv", "x\n1\n2\n"), text(tmp_path / "b.csv", "n,x,s\n,3,\n5,4,red\n6,5,\n")]
-    files.append(text(tmp_path / "c.csv", "x,s\n6,7\n"))
-    encoder, rows = read(files)
-    later = [{"x": 3.0}, {"x": 4.0, "n": 5.0, "s=red": 1.0}, {"x": 5.0, "n": 6.0}, {"x": 6.0, "s=7": 1.0}]
-    assert rows == [{"x": 1.0}, {"x": 2.0}, *later]
-    assert [(column.name, column.kind, column.since) for column in encoder.columns[1:]] == [
-        ("n", "number", 4),
-        ("s", "category", 4),
-    ]

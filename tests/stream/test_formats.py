@@ -34,11 +34,6 @@ def learned(source, **options):
     return tunefree.train(source, tunefree.Plan(learner="scinol2", **options)).trained_
 
 
-def weights(trained):
-    arrays, _ = trained.model.save_state()
-    return {name: array.tobytes() for name, array in arrays.items()}
-
-
 @pytest.mark.parametrize(
     ("line", "format"),
     [
@@ -76,18 +71,6 @@ def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_pat
     found = [record for chunk in source.chunks() for record in chunk.data.to_pylist()]
     assert found == [{"age": age, "job": job, "rich": rich} for age, job, rich in PEOPLE]
     assert source.progress()(next(source.chunks()).position) == (None if name.endswith(".gz") else 1.0)
-
-
-def test_a_new_format_learns_the_model_that_csv_learns(ltsv, tmp_path):
-    table = text(tmp_path / "a.csv", "\n".join(["age,job,rich", *(",".join(map(str, row)) for row in PEOPLE)]))
-    models = [
-        learned(tunefree.open_source(file), target="rich")
-        for file in (text(tmp_path / "a.ltsv", CONTENT), str(tmp_path / "a.csv"))
-    ]
-    assert table and models[0].progress.progressive[0].rows == len(PEOPLE)
-    assert models[0].encoder.names() == models[1].encoder.names() and weights(models[0]) == weights(models[1])
-    models[0].save(tmp_path / "m")
-    assert Trained.load(tmp_path / "m").kind == "table"
 
 
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):

@@ -80,13 +80,6 @@ def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
         assert all(not ends_outside_quotes(chunk.data.tobytes())[1] for chunk in chunks)
 
 
-def test_header_may_hold_quoted_line_ends_and_a_byte_order_mark(tmp_path):
-    file = written(tmp_path / "a.csv", b'\xef\xbb\xbf"x\ny",z\r\n1,2\n')
-    beginning = read_beginning(file, delimiters=",")
-    assert (beginning.header, beginning.end) == (b'"x\ny",z', 12)
-    assert together(read_lines([file])) == b'"x\ny",z\r\n1,2\n'
-
-
 def compress(name: str, content: bytes) -> bytes:
     by_library: dict[str, Any] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     if name in by_library:

@@ -1,9 +1,7 @@
 """Tables of every format, in memory and of queries: what is read, and what is refused, wherever blocks are cut."""
 
 import io
-from contextlib import closing
 
-import adbc_driver_sqlite.dbapi as sqlite
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,10 +17,8 @@ from tests.stream.tabular import numbers, read_tables, records, skipped, text, w
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
-from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.files import expand
 from tunefree.stream.frames import read_frame
-from tunefree.stream.kinds import Boolean, Category, Number
 from tunefree.stream.tables import Options
 
 TABLE = pa.table(
@@ -126,30 +122,6 @@ def test_binary_files_cut_short_or_changed(tmp_path, name):
     for cut in range(0, len(whole) - 8, 29):
         with pytest.raises(DataError):
             list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
-
-
-BAD = "x,y,b\n1,a,true\n2,b\n3,c,false\nfour,d,true\n5,e,true,1\n6,f,maybe\n7,g,true\n"
-
-
-def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
-    file = text(tmp_path / "t.csv", BAD)
-    columns = [Number("x"), Category("y"), Boolean("b")]
-    for block in (8, 30, 1000):
-        chunks, bad = skipped([file], block_size=block)
-        encoder = TableEncoder(columns, typed=False)
-        batches = [encoder.encode(chunk, True, bad) for chunk in chunks]
-        assert [int(number) for batch in batches for number in batch.numbers] == [1, 3, 7]
-        assert [float(row[0]) for batch in batches for row in batch.rows.numbers] == [1, 3, 7]
-        assert bad.tally.count == 4
-        assert sorted(message.split(": ", 1)[1].split(";")[0] for message in bad.tally.first) == [
-            "'four' is not a number (`na_values` says what stands for a missing one)",
-            "'maybe' is neither true nor false",
-            "the row has 2 fields, the header 3",
-            "the row has 4 fields, the header 3",
-        ]
-        for k, chunk in enumerate(chunks):
-            rest, _ = skipped([file], block_size=block, start=chunk.position)
-            assert numbers(rest) == numbers(chunks[k + 1 :])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -271,37 +243,14 @@ def test_arrays_of_two_dimensions(n, d, chunk_rows, start):
     assert [chunk.row for chunk in chunks] == list(range(start + 1, n + 1, chunk_rows))
 
 
-ROWS = 3000
-QUERY = "SELECT * FROM people"
-
-
-@pytest.fixture
-def cursor(tmp_path):
-    ages = np.random.default_rng(0).integers(18, 80, ROWS)
-    people = {"age": ages, "job": np.where(ages % 3, "cook", "clerk"), "rich": np.where(ages > 45, "yes", "no")}
-    with closing(sqlite.connect(str(tmp_path / "people.db"))) as connection, closing(connection.cursor()) as found:
-        found.adbc_ingest("people", pa.table(people))
-        yield found
-
-
-def queried(cursor, query=QUERY):
-    cursor.execute(query)
-    return cursor.fetch_record_batch()
-
-
-def test_a_model_learns_the_rows_of_a_query_and_predicts_others(cursor):
-    model = tunefree.train(queried(cursor), target="rich", learner="scinol2")
-    assert model.trained_.progress.progressive[0].rows == ROWS
-    test = queried(cursor, "SELECT age, job FROM people LIMIT 50")
-    assert model.predict(test).tolist() == model.predict(queried(cursor).read_all().slice(0, 50)).tolist()
-    fitted = tunefree.ScInOLClassifier().fit(queried(cursor, "SELECT age, job FROM people LIMIT 200"), [0, 1] * 100)
-    assert fitted.n_features_in_ == 2
-
-
-def test_an_error_of_the_database_on_the_way_names_the_row_before(cursor):
-    cursor.execute("INSERT INTO people VALUES ('unknown', 'cook', 'no')")
-    with pytest.raises(DataError, match=r"the table: its source failed after row 2,\d{3} \(.*SQLite.*; correct"):
-        tunefree.train(queried(cursor), target="rich", learner="scinol2")
+def test_a_stream_that_is_read_once_is_learned_and_predicted():
+    ages = np.random.default_rng(0).integers(18, 80, 3000)
+    people = pa.table({"age": ages, "rich": np.where(ages > 45, "yes", "no")})
+    model = tunefree.train(people.to_reader(500), target="rich", learner="scinol2")
+    assert model.trained_.progress.progressive[0].rows == 3000
+    assert model.predict(people.to_reader(500)).tolist() == model.predict(people).tolist()
+    fitted = tunefree.ScInOLClassifier().fit(people.select(["age"]).slice(0, 200).to_reader(), [0, 1] * 100)
+    assert fitted.n_features_in_ == 1
 
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])

@@ -93,17 +93,6 @@ def test_no_random_stream_beats_a_theorem_or_a_certificate(name, seed, n, noise,
         assert regret <= min(theorem, certificate) + 1e-9 * (1.0 + abs(regret) + abs(theorem))
 
 
-def test_bounds_of_several_outputs_add_up():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(100, 2)), rng.integers(0, 3, 100).astype(float)
-    for state in (ScInOL1(3, 3), ScInOL2(3, 3), PiSTOL(3, 3, a=4.0)):
-        *_, row_losses = run(state, Objective("classification"), as_dense(X), y, np.ones(100), 3)
-        u = rng.normal(size=(3, 3))
-        margins = X @ u[1:]
-        best = (np.log(np.exp(margins).sum(1)) - margins[np.arange(100), y.astype(int)]).sum()
-        assert row_losses.sum() - best <= paper_bound(state, Objective("classification"), u) < 1e4
-
-
 def test_nothing_is_claimed_where_no_theorem_holds():
     X, y = np.array([[1.0], [2.0], [3.0]]), np.array([5.0, 7.0, -1.0])
     for create in (ScInOL1, ScInOL2, lambda d: PiSTOL(d, a=4.0)):

@@ -21,10 +21,6 @@ from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
 
-def slopes_of(objective, y, predictions):
-    return respond(objective, y, predictions)[0]
-
-
 def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
     """Evidence of a block of rows whose features are those of a dense array with its constant."""
     evidence = evidence or Evidence(n_features, predictions.shape[1])
@@ -48,7 +44,7 @@ def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
     cuts = (int(cut * len(y)),)
     evidence = gathered(objective, KINDS[kind](X), y, weight, predictions, cuts, n_features=X.shape[1] + 1)
     certificate = certify(evidence, objective)
-    slopes = weight[:, None] * slopes_of(objective, y, predictions)
+    slopes = weight[:, None] * respond(objective, y, predictions)[0]
     largest = np.abs(X).max(0)
     pulls = np.where(largest > 0, X / np.where(largest > 0, largest, 1.0), 0.0).T @ slopes
     close = {"rel": 1e-9, "abs": 1e-12 * weight.sum()}

@@ -167,21 +167,18 @@ def test_the_holdout_depends_on_the_random_state_alone():
     np.testing.assert_allclose(other.coef_, models[0].coef_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["classifier", "nothing held out"])
-def test_pictures(kind):
+def test_pictures():
     Figure = pytest.importorskip("matplotlib.figure").Figure
     X, y, _, _ = halves(CANCER)
-    model = Classifier(max_iter=30, output="best")
-    if kind == "nothing held out":
-        model.set_params(stop=30, validation_fraction=0.0)
-    display = PathDisplay.from_estimator(model.fit(X, y), axes=Figure().subplots(3))
+    model = Classifier(max_iter=30, output="best").fit(X, y)
+    display = PathDisplay.from_estimator(model, axes=Figure().subplots(3))
     above, middle, below = display.axes_
     assert display.figure_ is above.figure
     assert above.get_xscale() == "log" and below.get_xlabel() == "iteration"
     lines = [
         [line for line in axes.get_lines() if line.get_transform() is not axes.transAxes] for axes in (above, middle)
     ]
-    assert [len(drawn) for drawn in lines] == ([3, 3] if kind == "nothing held out" else [5, 5])
+    assert [len(drawn) for drawn in lines] == [5, 5]
     least = np.minimum.accumulate(model.path_.training_loss)
     np.testing.assert_array_equal(above.get_lines()[0].get_ydata(), least)
     assert any("training" in text.get_text() for text in above.texts)

@@ -62,28 +62,6 @@ def test_theorem_12_by_hand():
     assert found.rate == pytest.approx(7 / 24)
 
 
-@given(
-    power=st.floats(1.0, 4.0),
-    place=st.floats(0.01, 0.99),
-    beta=st.floats(0.05, 1.0),
-    tau=st.floats(0.0, 1.0),
-    zeta=st.floats(0.05, 1.95),
-)
-def test_the_printed_formulas(power, place, beta, tau, zeta):
-    q = power - 1.0
-    theta = q / (q + 1) + place * (1 - q / (q + 1))
-    found = stopping_time(100, losses.power_loss(power), theta=theta, beta=beta, tau=tau, zeta=zeta, smooth=False)
-    variance, capacity = 2 - tau + zeta * tau / 2, q * (1 + zeta / 2)
-    if theta >= (q + 1) / (q + 2):
-        gamma = 2 / (1 - theta) / ((1 + 2 * beta) * variance + capacity)
-        alpha = beta / (beta * variance + variance / 2 + capacity / 2)
-    else:
-        inner = 2 * beta * (theta * (1 + q) - q) / (1 - theta)
-        gamma = 2 / (1 - theta) / ((1 + inner) * variance + capacity)
-        alpha = beta / (beta * variance + (1 - theta) / (theta * (1 + q) - q) * (variance / 2 + capacity / 2))
-    assert (found.exponent, found.rate) == (pytest.approx(gamma, rel=1e-9), pytest.approx(alpha, rel=1e-9))
-
-
 def test_largest_steps_by_hand():
     # (10) with c_0 = 1, |V|_0 = 1: min(sqrt(1/2)/(sqrt 2 (kappa+1)), (1/2)/4)
     assert largest_step(HINGE, 0.5, kappa=1.0) == pytest.approx(0.125)

@@ -28,11 +28,6 @@ def last_of(results):
 EXAMPLE = Experiment("example", "An example", Settings(2), report, parts, work)
 
 
-def test_parts_may_depend_on_earlier_ones(tmp_path):
-    results = experiments.compute(EXAMPLE, Request(tmp_path))
-    assert last_of(results) == pytest.approx(0 + 1 + 4 + 9)
-
-
 def test_processes_compute_what_one_computes(tmp_path):
     one = experiments.compute(EXAMPLE, Request(tmp_path / "one"))
     two = experiments.compute(EXAMPLE, Request(tmp_path / "two", jobs=2))
@@ -111,16 +106,9 @@ def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_figure_is_written(run, tmp_path):
-    status, _, err = run("reproduce", "sgd-fig1", "--quick", "-o", tmp_path / "out")
-    assert status == 0
-    assert "sgd-fig1: Nitanda, Suzuki 2019" in err and "sgd-fig1.svg" in err
-    assert (tmp_path / "out" / "sgd-fig1.png").stat().st_size > 10_000
-
-
 def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatch):
     monkeypatch.delenv("TUNEFREE_DATA", raising=False)
     monkeypatch.setattr(running, "NAMES", ("sgd-fig1", "scinol-table2"))
     status, _, err = run("reproduce", "--all", "--quick", "-q", "-o", tmp_path)
     assert status == 2 and "scinol-table2 was left out" in err and "--data DIR" in err
-    assert (tmp_path / "sgd-fig1.md").exists()
+    assert "Not so here" not in (tmp_path / "sgd-fig1.md").read_text()

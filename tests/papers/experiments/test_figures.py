@@ -14,7 +14,6 @@ from tunefree.papers.experiments import (
     path_fig2,
     pistol_fig2,
     scinol_fig1,
-    sgd_fig1,
     sgd_fig2,
 )
 from tunefree.papers.experiments.experiment import Request, compute, files_of
@@ -63,15 +62,6 @@ def test_pistol_fig2_has_two_regimes():
             assert 0.4 < crossing / risk**-1.5 < 1.5
         else:
             assert crossing == np.inf
-
-
-def test_sgd_fig1_has_the_labels_of_its_strips():
-    x, y = sgd_fig1.strips(10_000, 0.4, np.random.default_rng(0))
-    left, right, wrong = sgd_fig1.shares(x, y)
-    assert left == pytest.approx(0.1, abs=0.02) and right == pytest.approx(0.9, abs=0.02)
-    assert wrong == pytest.approx(0.1, abs=0.015)
-    assert np.abs(x[:, 1]).max() <= 1.0
-    assert not ((x[:, 0] > 0.9) & (x[:, 0] < 1.1)).any() and x[:, 0].min() >= -0.9 and x[:, 0].max() <= 2.9
 
 
 @pytest.mark.slow

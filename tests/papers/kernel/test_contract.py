@@ -14,7 +14,6 @@ from scipy import sparse
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from tests.extending import run_page
 from tests.papers.kernel.contracts import gram
@@ -28,7 +27,6 @@ from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
-OTHERS = {"poly": {"degree": 3, "coef0": 1.0}}  # parameters beside gamma
 PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
@@ -47,10 +45,9 @@ def drawn(seed, n, d=4):
 
 
 def values_of(name, X, Z, gamma=GAMMA):
-    """Those of scikit-learn."""
     if name == OUTSIDE:
         return MaternOfScikitLearn(length_scale=(2.0 * gamma) ** -0.5, nu=1.5)(X, Z)
-    return pairwise_kernels(X, Z, metric=name, **({} if name == "linear" else {"gamma": gamma} | OTHERS.get(name, {})))
+    return gram(X, Z, name, gamma)
 
 
 @by_kernel
@@ -105,13 +102,7 @@ def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
 RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
-by_kind = pytest.mark.parametrize("kind", sorted(KINDS))
 by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
-
-
-def drawn_rows(seed, n, d=5):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
 
 
 def array_of(found, n, d):
@@ -124,9 +115,9 @@ def array_of(found, n, d):
 
 
 @by_usual_kernel
-@by_kind
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_are_points_with_their_norms(kind, name):
-    X = drawn_rows(0, 20)
+    X = drawn(0, 20, 5)
     found = points(KINDS[kind](X), kernel_of(name, 0.5))
     np.testing.assert_array_equal(array_of(found, 20, 5), X)
     norms = np.abs(X) if name == "laplacian" else X**2
@@ -139,7 +130,7 @@ def test_rows_are_points_with_their_norms(kind, name):
     kind=st.sampled_from(sorted(KINDS)),
 )
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
-    rng, X = np.random.default_rng(seed), drawn_rows(seed, 80)
+    rng, X = np.random.default_rng(seed), drawn(seed, 80, 5)
     rows = points(KINDS[kind](X), RBF)
     store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
@@ -151,20 +142,15 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     assert store.keys() == [rows.keys()[i] for i in chosen]
 
 
-def made(name, kind, n_rows, n_support, seed=0):
-    """Rows, a support, and coefficients of some functions."""
-    X, Z = drawn_rows(seed, n_rows, 4), drawn_rows(seed + 1, n_support, 4)
-    kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
-    coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
-    return X, Z, kernel, steps, *(points(KINDS[kind](A), kernel) for A in (X, Z)), coefficients
-
-
 @by_usual_kernel
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**31), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 400), data=st.data())
 def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_rows, n_support, data):
-    X, Z, kernel, steps, rows, support, coefficients = made(name, kind, n_rows, n_support, seed)
+    X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
+    kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
+    rows, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
+    coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))
     first = data.draw(st.integers(0, n_rows - 1))
     found = sums_at(kernel, steps, support, coefficients, rows, first, n_rows)
     for m, step in enumerate(steps):
