@@ -224,20 +224,6 @@ def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind
     assert status == 0 and "nurse" in out, err
 
 
-def test_folders_predict_as_the_same_column_does(train, predictions, tmp_path):
-    folders = partitioned(tmp_path / "data", "csv")
-    frames = [
-        csv.read_csv(path).to_pandas().assign(job=path.parts[-3][4:], year=int(path.parts[-2][5:]))
-        for path in sorted(folders.rglob("*.csv"))
-    ]
-    plain = tmp_path / "plain.csv"
-    pd.concat(frames).to_csv(plain, index=False)
-    train(folders, tmp_path / "a.model")
-    train(plain, tmp_path / "b.model")
-    assert predictions(tmp_path / "a.model", folders) == predictions(tmp_path / "b.model", plain)
-    assert predictions(tmp_path / "a.model", plain) == predictions(tmp_path / "b.model", plain)
-
-
 def test_a_file_that_holds_the_column_of_its_folder_has_its_values(train, tmp_path):
     out = train(partitioned(tmp_path / "data", "csv", lambda frame: frame.assign(year="old")), tmp_path / "m.model")
     assert "column 'job'" in out and "column 'year'" not in out

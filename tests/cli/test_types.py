@@ -170,17 +170,6 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
 
 
-@pytest.mark.parametrize(("option", "kind"), [("--numeric", "number"), ("--categorical", "category")])
-def test_codes_are_what_they_are_said_to_be(run, tmp_path, option, kind):
-    data, model = write(tmp_path / "d.csv", lambda k: ["01234", "1234", 2**53 + 1][k % 3]), tmp_path / "m"
-    status, out, err = train(run, data, model)
-    assert status == 0 and columns(run, model)["z"] == "category", err
-    assert "note: column 'z': leading zeros, read as categories; --numeric z reads" in out
-    assert {"z=01234", "z=1234", f"z={2**53 + 1}"} <= set(Trained.load(model).encoder.names())
-    status, out, err = train(run, data, model, option, "z")
-    assert status == 0 and columns(run, model)["z"] == kind and "read as categories" not in out, err
-
-
 def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
     lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")

@@ -44,16 +44,6 @@ def test_files_are_learned_as_in_one_process(client, tmp_path):
     assert len(lines) == 4
 
 
-def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
-    frames = pytest.importorskip("dask.dataframe")
-    frame = frames.from_pandas(people(1500).to_pandas(), npartitions=3)
-    model = train(client, frame, target="rich", shard_rows=1)
-    parts = frame.to_delayed()
-    again = train(client, [parts[0], parts[1], parts[2]], target="rich", shard_rows=1)
-    assert bytes_of(model, tmp_path) == bytes_of(again, tmp_path)
-    assert model.trained_.progress.progressive[0].rows == 1500
-
-
 def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     arrays = pytest.importorskip("dask.array")
     random = np.random.default_rng(0)

@@ -194,15 +194,3 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(task):
         by_hand = (model.objective.centre + by_hand) * model.objective.unit
     np.testing.assert_allclose(predictions, by_hand, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(predictions, np.concatenate([model.predict(rows.dense(x[None])) for x in X]))
-
-
-def test_rows_are_learned_again_through_views_that_stay():
-    X, y = labelled()
-    model = Model("classification", "nag", view="steady", n_features=5)
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300))
-    before = {name: state(view) for name, view in model.linear.views.items()}
-    assert set(before) == {"steady"}
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    model.begin_pass()
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    assert_same(before["steady"], model.linear.views["steady"])
