@@ -121,14 +121,6 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out
-    for wrong, problem in (
-        (["--workers", "0"], "--workers must be at least 1"),
-        (["--workers", "1", "--shuffle"], "--shuffle is for one machine"),
-        (["--workers", "1", "--from", model], "--from is for one machine"),
-        (["--workers", "1", "--learner", "nag"], "--learner is for one machine"),
-    ):
-        status, _, err = run("train", path, "-t", "rich", "-o", model, *wrong)
-        assert status == 2 and problem in err, err
 
 
 @pytest.mark.slow

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.pool.rows import differences, learned, stream
-from tunefree.pool.model import restored
+from tests.pool.rows import learned, stream
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window
 
@@ -31,18 +30,3 @@ def test_a_window_sleeps_longer_after_each_failure_in_a_row():
         window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
         waits.append((window.birth - rows) // 2048)
     assert waits == [1, 2, 1, 1, 2, 1, 4]
-
-
-def test_rows_kept_of_a_sample_stand_for_all_rows_and_further_ones_take_their_places():
-    model, _ = learned(stream(n=BIRTH))
-    model.pool.members.growth.resume(100 * BIRTH)
-    other = restored(*model.save_state())
-    for of_model in (model, other):
-        whole = of_model.pool.members.growth.whole
-        before = whole.kept()["digests"]
-        one = whole.columns[:1], whole.targets[:1], whole.weights[:1], np.ones(1, np.uint64)
-        for _ in range(BIRTH):
-            whole.add(*one, [np.nan])
-        assert of_model.pool.kept_rows == (BIRTH, 101 * BIRTH)
-        assert 0 <= np.count_nonzero(whole.kept()["digests"] != before) < 8  # one is expected
-    assert differences(model, other) == []
