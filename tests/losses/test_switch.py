@@ -81,6 +81,7 @@ def names_as_before(monkeypatch):
     monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
     with as_before(losses.LOSSES):
         yield
+    losses._classes_of.cache_clear()  # which remembers names, and these may be given to other classes
 
 
 class Drawn(NamedTuple):
