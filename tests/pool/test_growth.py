@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import learned, stream
+from tunefree.core import threads
+from tunefree.generations.clocks import Event
+from tunefree.generations.generation import Generation
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window
 
@@ -30,3 +33,17 @@ def test_a_window_sleeps_longer_after_each_failure_in_a_row():
         window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
         waits.append((window.birth - rows) // 2048)
     assert waits == [1, 2, 1, 1, 2, 1, 4]
+
+
+def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_memory(monkeypatch):
+    model, _ = learned(stream(n=BIRTH))
+    growth, grown = model.pool.members.growth, []
+    monkeypatch.setattr(Generation, "grown", lambda birth, kind, before, has_trials: grown.append(has_trials))
+    with threads.at_most(1):
+        for clock, at_last in ((WHOLE, False), (2048, False), (WHOLE, True)):
+            growth._give_birth(clock, Event(BIRTH, BIRTH), at_last)
+    assert grown == [*[True] * 3, *[False] * 5]  # boosted, randomised and linear ones, the last not of windows
+    grown.clear()
+    growth.put_to_sleep()
+    growth._give_birth(WHOLE, Event(BIRTH, BIRTH))
+    assert not any(grown)
