@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -27,30 +26,6 @@ def test_labels_of_every_kind_in_every_format(done, tmp_path, labels, suffix):
     out, _ = done("predict", tmp_path / "m", path)
     predicted = {line.split(",")[0].strip('"') for line in out.splitlines()[1:]}
     assert predicted == {json.dumps(label).strip('"').removesuffix(".0") for label in labels}
-
-
-BAD = {
-    "no such file": ("none.csv", None, "no such file"),
-    "garbage parquet": ("a.parquet", b"PAR1 this is not parquet", "a.parquet"),
-    "fields": ("a.csv", b"x,y\n1,a\n2,b,3\n", "row 2"),
-    "svm cut": ("a.svm", b"1 1:2\n-1 1:", "row 2"),
-    "vw label": ("a.vw", b"1 | a\n| b\n", "row 2"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_named_and_nothing_is_touched(run, tmp_path, case):
-    name, content, message = BAD[case]
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "m").write_text("an earlier model")
-    target = [] if name.endswith(("svm", "vw")) else ["--target", "y"]
-    status, _, err = run("train", tmp_path / name, *target, "-o", tmp_path / "m")
-    assert status == 2
-    assert name.split(".")[0] in err
-    assert re.search(message, err), err
-    assert (tmp_path / "m").read_text() == "an earlier model"
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name not in (name, "m")) == []
 
 
 def test_a_prediction_that_fails_leaves_the_earlier_file(run, done, data, tmp_path):

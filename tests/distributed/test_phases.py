@@ -77,14 +77,6 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     assert lines[1].startswith("common start: 2,000 rows") and lines[2].startswith("shards: 1,")
 
 
-def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
-    monkeypatch.setattr(training, "SAMPLE", 4000)
-    lines = []
-    result = learned(data[0], tell=lines.append)
-    alone = train(open_source(data[0]), Plan(target="rich"))
-    assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
-
-
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
