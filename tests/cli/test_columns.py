@@ -10,6 +10,7 @@ from pyarrow import csv, feather, parquet
 
 import tunefree
 from tests.interruptions import Stop
+from tests.workflows import test_training
 from tests.workflows.test_training import written
 from tunefree.stream.source import open_source
 from tunefree.training import training
@@ -143,12 +144,8 @@ def test_ordinary_columns_are_no_news(seed):
 ROWS = 400
 
 
-def people(seed=0, rows=ROWS):
-    rng = np.random.default_rng(seed)
-    ages = rng.integers(18, 80, rows)
-    jobs = np.array(["cook", "clerk", "nurse"])[rng.integers(3, size=rows)]
-    rich = np.where(ages + rng.normal(0, 10, rows) > 45, "yes", "no")
-    return pd.DataFrame({"age": ages, "job": jobs, "rich": rich})
+def people():
+    return pd.DataFrame(test_training.people(ROWS)).drop(columns="pay")
 
 
 @pytest.fixture
@@ -221,21 +218,7 @@ def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind
     assert "names of folders" not in run("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[1]
     train(one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
     status, out, err = run("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")
-    assert status == 0 and "nurse" in out, err
-
-
-def test_folders_predict_as_the_same_column_does(train, predictions, tmp_path):
-    folders = partitioned(tmp_path / "data", "csv")
-    frames = [
-        csv.read_csv(path).to_pandas().assign(job=path.parts[-3][4:], year=int(path.parts[-2][5:]))
-        for path in sorted(folders.rglob("*.csv"))
-    ]
-    plain = tmp_path / "plain.csv"
-    pd.concat(frames).to_csv(plain, index=False)
-    train(folders, tmp_path / "a.model")
-    train(plain, tmp_path / "b.model")
-    assert predictions(tmp_path / "a.model", folders) == predictions(tmp_path / "b.model", plain)
-    assert predictions(tmp_path / "a.model", plain) == predictions(tmp_path / "b.model", plain)
+    assert status == 0 and "pilot" in out, err
 
 
 def test_a_file_that_holds_the_column_of_its_folder_has_its_values(train, tmp_path):

@@ -31,14 +31,6 @@ def test_models_and_peers_on_a_test_file(at):
     assert without_seconds(again) == without_seconds(out)
 
 
-def test_two_models_and_groups(at):
-    out = at("compare", "good.model", "bad.model", "test.csv", "--group", "who", "--json")[1]
-    grouped = json.loads(out)
-    assert (grouped["groups"], grouped["rows"], grouped["models"][1]["better"]) == (100, 200, "good.model")
-    shown = at("compare", "good.model", "bad.model", "test.csv")[1]
-    assert "bad.model" in shown and "Models on the same rows" in shown
-
-
 def test_a_model_that_learns_here(at):
     options = ("--target", "rich", "--ignore", "kind", "--group", "who")
     status, out, err = at("compare", "test.csv", *options, "--train", "train.csv", "--json", "--n-jobs", "1")

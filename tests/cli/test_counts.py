@@ -44,23 +44,6 @@ def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, done, files)
     assert json.loads(found)["rows"] == 197
 
 
-def test_intervals_are_for_whole_groups(run, done, files):
-    for number in (0, 1):
-        table = policies(seed=number)
-        names = ["age", "area", "years", "claims"]
-        columns = {name: np.repeat(np.array(table[name])[:300], 5).tolist() for name in names}
-        csv.write_csv(pa.table(columns | {"person": np.repeat(np.arange(300), 5)}), files / f"{number}.csv")
-    a, data = str(files / "a.model"), str(files / "1.csv")
-    done(*TRAIN, str(files / "0.csv"), "--ignore", "person", *QUICK, "-o", a)
-    alone = json.loads(run("evaluate", a, data, "--json")[1])
-    together = json.loads(run("evaluate", a, data, "--group", "person", "--by", "area", "--json")[1])
-    assert together["groups"] == 300 and together["deviance"] == alone["deviance"]
-    ends = [found["intervals"]["deviance"] for found in (alone, together)]
-    assert 1.5 < (ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0]) < 3.5  # five copies tell what one does
-    status, _, errors = run("evaluate", a, data, "--group", "persn")
-    assert status != 0 and "'persn'" in errors
-
-
 def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     rng, data, model = np.random.default_rng(0), tmp_path / "claims.csv", tmp_path / "m"
     a = rng.normal(size=3000).round(3)

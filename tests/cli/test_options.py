@@ -58,6 +58,10 @@ WRONG = [
     ({"kernel": "gauss", "learner": "kernel-pistol"}, "unknown `kernel` 'gauss'; choose one of rbf, laplacian, poly"),
     ({"classes": "yes"}, r"`classes=\['yes'\]`: name at least two labels"),
     ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` differ"),
+    ({"target": "rich", "ignore": "rich"}, "name the same column"),
+    ({"ignore": "a", "numeric": "a"}, "name the same column"),
+    ({"text": "job", "categorical": "job"}, "name the same column"),
+    ({"target": "rich", "sample_weight": "rich"}, "name the same column"),
 ]
 
 
@@ -77,6 +81,8 @@ def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, 
 REFUSED = [
     ("train train.csv -t rich -o m --resume --workers 2 --save-every 9", "--save-every is for one machine"),
     ("train train.csv -t rich -o m --workers 2 --learner nag", "--learner is for one machine"),
+    ("train train.csv -t rich -o m --workers 1 --shuffle", "--shuffle is for one machine"),
+    ("train train.csv -t rich -o m --workers 1 --from good.model", "--from is for one machine"),
     ("train train.csv -t rich -o m --workers 0", "--workers must be at least 1, or an address, not 0"),
     ("inspect good.model --weights - --plot x.png", "--plot has no effect on what --weights lists"),
     ("inspect good.model --file --weights -", "--weights has no effect on what --file lists"),

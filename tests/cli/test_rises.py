@@ -2,15 +2,11 @@
 
 import json
 import re
-import warnings
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
-
-import tunefree
-from tunefree.core.errors import DataWarning
 
 QUICK = ("--learner", "scinol2")
 
@@ -49,42 +45,3 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
     assert (learned["rows"], learned["model"]) == (3000, str(model)) and learned["lower_bounds"]
     done("report", model, "-o", tmp_path / "r.html")
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
-
-
-N = 600
-
-
-def cars(seed=0, n=N):
-    random = np.random.default_rng(seed)
-    fuel, power = np.array(["Diesel", "Petrol", "Gas"])[random.integers(0, 3, n)], random.normal(100.0, 20.0, n)
-    claim = random.random(n) < 0.2 + 0.4 * (fuel == "Gas")
-    return {"fuel": fuel, "power": power, "age": random.integers(0, 30, n).astype(float), "claim": claim}
-
-
-def odd():
-    """Rows with something odd of each kind."""
-    table = cars(1)
-    table["fuel"][:12] = "DIESEL"
-    table["power"][3] = 100_000.0
-    table["age"] = np.where(np.arange(N) < 30, np.nan, table["age"])
-    return table
-
-
-def test_python_warns_once_a_call():
-    X, y = (
-        ({name: values for name, values in table.items() if name != "claim"} for table in (cars(), odd())),
-        cars()["claim"],
-    )
-    learned, later = X
-    for model in (
-        tunefree.train(cars(), target="claim", learner="scinol2"),
-        tunefree.ScInOLClassifier().fit(learned, y),
-    ):
-        for predict in (model.predict, model.predict_proba, model.decision_function):
-            with pytest.warns(DataWarning, match="'DIESEL', like 'Diesel'") as caught:
-                predict(later)
-            assert len(caught) == 1 and len(str(caught[0].message).splitlines()) == 3
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", DataWarning)
-            model.predict(learned)
-            model.predict({name: values[:1] for name, values in learned.items()})

@@ -170,17 +170,6 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
 
 
-@pytest.mark.parametrize(("option", "kind"), [("--numeric", "number"), ("--categorical", "category")])
-def test_codes_are_what_they_are_said_to_be(run, tmp_path, option, kind):
-    data, model = write(tmp_path / "d.csv", lambda k: ["01234", "1234", 2**53 + 1][k % 3]), tmp_path / "m"
-    status, out, err = train(run, data, model)
-    assert status == 0 and columns(run, model)["z"] == "category", err
-    assert "note: column 'z': leading zeros, read as categories; --numeric z reads" in out
-    assert {"z=01234", "z=1234", f"z={2**53 + 1}"} <= set(Trained.load(model).encoder.names())
-    status, out, err = train(run, data, model, option, "z")
-    assert status == 0 and columns(run, model)["z"] == kind and "read as categories" not in out, err
-
-
 def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
     lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
@@ -192,24 +181,11 @@ def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run,
     assert "true or false" in out and trained.progress.progressive[0].rows == 203
 
 
-QUIETLY = ("--learner", "scinol2", "-q")
-ROWS = 300
-RNG = np.random.default_rng(0)
-PRICES = np.round(RNG.lognormal(8.0, 1.5, ROWS), 2)
-RICH = np.where(RNG.random(ROWS) < 1 / (1 + np.exp(-(PRICES - 3000) / 1000)), "yes", "no")
-
-
-def predicted_columns(run, model, data, *more):
-    status, out, err = run("predict", model, data, *more)
-    assert status == 0, err
-    return csv.read_csv(io.BytesIO(out.encode())).to_pydict()
-
-
 def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     lines = ["zip,amount,when,code,y"]
-    for k in range(ROWS):
+    for k in range(N):
         amount = "gone" if k % 50 == 3 else f'"{k % 7},125"'
-        lines.append(f"{k % 4 + 1000:05},{amount},2024{k % 12 + 1:02}{k % 28 + 1:02},{k % 3},{RICH[k]}")
+        lines.append(f"{k % 4 + 1000:05},{amount},2024{k % 12 + 1:02}{k % 28 + 1:02},{k % 3},{LABELS[k]}")
     data = tmp_path / "d.csv"
     data.write_text("\n".join(lines) + "\n")
     said = ("--categorical", "zip", "--categorical", "code", "--decimal", ",", "--na-values", "gone")
@@ -222,23 +198,23 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     assert {column["name"]: column["why"] for column in found["columns"]}["zip"] == "named by categorical"
     status, out, err = run("inspect", tmp_path / "m", "--top", 0)
     assert status == 0 and "named by date, %Y%m%d" in out, err
-    table = predicted_columns(run, tmp_path / "m", data)
+    table, _ = predictions(run, tmp_path / "m", data)
     first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))
     parquet.write_table(first, tmp_path / "d.parquet")  # the same values, some of them with types
-    assert predicted_columns(run, tmp_path / "m", tmp_path / "d.parquet") == table
+    assert predictions(run, tmp_path / "m", tmp_path / "d.parquet")[0] == table
     for options, *told in (
         (("--numeric", "amount"), "'gone' is not a number", "--na-values", "row 4"),
         (("--date", "zip=%d.%m.%Y"), "'zip'"),
         (("--numeric", "amont"), "did you mean 'amount'"),
     ):
-        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUIETLY, *options)
+        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *LEARNER, "-q", *options)
         assert status == 2 and all(words in err for words in told)
 
 
 def test_a_bad_value_does_not_change_the_notation(run, done, tmp_path):
-    data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{RICH[k]}" for k in range(ROWS)]
+    data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{LABELS[k]}" for k in range(N)]
     data.write_text("\n".join(["age,y", *rows]) + "\n")
-    done("train", data, "-t", "y", "-o", model, *QUIETLY)
+    done("train", data, "-t", "y", "-o", model, *LEARNER, "-q")
     data.write_text("\n".join(["age,y", "old,no", *rows]) + "\n")
     status, _, err = run("predict", model, data, "--on-bad-row", "skip")
     assert status == 0 and err.startswith("1 row skipped, the first:") and "are read as" not in err, err

@@ -44,16 +44,6 @@ def test_files_are_learned_as_in_one_process(client, tmp_path):
     assert len(lines) == 4
 
 
-def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
-    frames = pytest.importorskip("dask.dataframe")
-    frame = frames.from_pandas(people(1500).to_pandas(), npartitions=3)
-    model = train(client, frame, target="rich", shard_rows=1)
-    parts = frame.to_delayed()
-    again = train(client, [parts[0], parts[1], parts[2]], target="rich", shard_rows=1)
-    assert bytes_of(model, tmp_path) == bytes_of(again, tmp_path)
-    assert model.trained_.progress.progressive[0].rows == 1500
-
-
 def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     arrays = pytest.importorskip("dask.array")
     random = np.random.default_rng(0)
@@ -131,14 +121,6 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monke
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out
-    for wrong, problem in (
-        (["--workers", "0"], "--workers must be at least 1"),
-        (["--workers", "1", "--shuffle"], "--shuffle is for one machine"),
-        (["--workers", "1", "--from", model], "--from is for one machine"),
-        (["--workers", "1", "--learner", "nag"], "--learner is for one machine"),
-    ):
-        status, _, err = run("train", path, "-t", "rich", "-o", model, *wrong)
-        assert status == 2 and problem in err, err
 
 
 @pytest.mark.slow

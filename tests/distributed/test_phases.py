@@ -77,14 +77,6 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     assert lines[1].startswith("common start: 2,000 rows") and lines[2].startswith("shards: 1,")
 
 
-def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
-    monkeypatch.setattr(training, "SAMPLE", 4000)
-    lines = []
-    result = learned(data[0], tell=lines.append)
-    alone = train(open_source(data[0]), Plan(target="rich"))
-    assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
-
-
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
@@ -111,36 +103,6 @@ def start_of(task, rows):
     classes = ["a", "b"] if task == "classification" else []
     beginning = Beginning(Plan(), "table", ({}, {}), task, classes)
     return shard_pass.started(beginning, classes, 3, [rows], False)
-
-
-@pytest.mark.parametrize("adds_sums", [True, False])
-def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_sums):
-    X = np.random.default_rng(0).normal(size=(900, 2))
-    rows = rows_of(X, X[:, 0] > 0)
-    start = start_of("classification", rows.part(0, 300))
-    state = shard_pass.following(start)
-    passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
-    totals = [*passed, shard_pass.plus(*passed)]
-    models = [shard_pass._end(start, total, shard_rows.NOTHING, adds_sums)[0] for total in totals]
-    first, one, other, both = (leaves(model) for model in (restored(*start.model), *models))
-    for name in ("gradients", "squares", "wealth"):
-        assert (one[0][name] != first[0][name]).any()
-        if adds_sums:
-            np.testing.assert_allclose(both[0][name], one[0][name] + other[0][name] - first[0][name], rtol=1e-6)
-        else:
-            assert is_between(both[0][name], one[0][name], other[0][name])
-    assert is_between(both[1]["bets"], one[1]["bets"], other[1]["bets"])
-
-
-def leaves(model):
-    """What the learners on the leaves of the newest randomised trees have."""
-    return [part.state for part in model.pool.members.growth.awake[0, "randomised"][0].living]
-
-
-def is_between(array, one, other):
-    """Whether numbers lie between those of two other arrays, or are these."""
-    least, most = np.minimum(one, other), np.maximum(one, other)
-    return ((least - 1e-12 <= array) & (array <= most + 1e-12)).all()
 
 
 def test_the_certificate_holds_on_all_shards(data, trained):

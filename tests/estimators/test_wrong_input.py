@@ -68,7 +68,7 @@ def test_a_warning_is_of_the_line_of_the_user(call):
     model = TuneFreeClassifier().fit(X, LABELS)
     with pytest.warns(DataWarning, match="'Astronaut'") as caught:
         getattr(model, call)(X.assign(job="Astronaut"))
-    assert {warning.filename for warning in caught} == {__file__}
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_column_that_gives_the_target_away_and_one_that_is_not_known_are_told():

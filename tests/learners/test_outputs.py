@@ -12,9 +12,9 @@ from tests.strategies import KINDS, as_dense
 from tunefree import learners, losses
 from tunefree.core.fields import BLOCKS, padded
 from tunefree.core.rows import Row, part
-from tunefree.learners.contract import Scale, begin_outputs, mirror
+from tunefree.learners.contract import Scale, mirror
 from tunefree.learners.newton import Newton
-from tunefree.learners.weights import averaged, read
+from tunefree.learners.weights import read
 from tunefree.losses.objectives import Objective
 from tunefree.papers.learners.adam import Adam
 from tunefree.pool import passes
@@ -48,17 +48,6 @@ def learned(learner):
     return learn(learner(4), np.random.default_rng(1).uniform(-1.0, 1.0, (20, 1)))
 
 
-@pytest.mark.parametrize("name", CAN_BE_HALVED)
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_the_margin_of_two_classes_becomes_a_half_for_each(name, wrapped):
-    learner = averaged(ALL[name]) if wrapped and ALL[name].traits.can_be_averaged else ALL[name]
-    state = learned(learner)
-    (margin,) = margins_of(state)
-    assert margin != 0.0
-    wider = margins_of(state.with_outputs(3, first=1, mirrors=True))
-    np.testing.assert_allclose(wider, [-margin / 2.0, margin / 2.0, 0.0], rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_without_a_mirror_the_margin_stays_as_it_is(name):
     state = learned(ALL[name])
@@ -85,13 +74,6 @@ def test_chosen_features_are_mirrored_and_no_others(name):
         changed = state[field.name] != before.get(field.name, state[field.name])
         assert not changed.any() or field.parity or field.is_halved
         assert not np.delete(changed, 2, axis=0).any() if "feature" in field.axes else not changed.any()
-
-
-def test_a_late_output_begins_with_what_another_learner_knows_of_the_constant():
-    state, other = learned(ALL["scinol2"]).with_outputs(3, first=1), learned(ALL["scinol2"])
-    begin_outputs(state, other, [2])
-    assert state.gradients[0, 2] == other.gradients[0, 0] != 0.0
-    assert not state.gradients[1:, 2].any()
 
 
 def test_a_late_output_of_newton_steps_learns():

@@ -15,7 +15,7 @@ from tests.extending import as_before, run_page
 from tests.losses.test_contract import CLASSIFICATION, PAGE, of_task
 from tunefree import losses
 from tunefree.core.errors import ModelError
-from tunefree.losses import Hinge, Square, loss_classes
+from tunefree.losses import Square, loss_classes
 from tunefree.losses.contract import loss_class
 from tunefree.losses.functions import Loop, functions_over, respond
 from tunefree.losses.objectives import Objective, all_compiled, measured
@@ -81,6 +81,7 @@ def names_as_before(monkeypatch):
     monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
     with as_before(losses.LOSSES):
         yield
+    losses._classes_of.cache_clear()  # which remembers names, and these may be given to other classes
 
 
 class Drawn(NamedTuple):
@@ -148,21 +149,6 @@ def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
         assert loss[i] == min(total, 1.7976931348623157e308)
 
 
-def test_a_file_and_a_copy_have_all_of_an_objective():
-    objective = Objective("regression", losses.quantile(0.75))
-    numbers = {"steepest": 2.0, "grain": 0.5, "unit": 4.0, "centre": -1.5, "spread": 0.25, "margin": 8.0, "mass": 3.0}
-    for name, number in numbers.items():
-        setattr(objective, name, number)
-    arrays, header = objective.save_state()
-    other, copied = Objective("regression", losses.quantile(0.75)), objective.copied()
-    other.take_over(arrays, header)
-    assert (arrays, header) == ({}, numbers)
-    for one in (other, copied):
-        assert one.numbers.tolist() == objective.numbers.tolist() and one.codes.tolist() == objective.codes.tolist()
-    copied.centre = 0.0
-    assert objective.centre == -1.5
-
-
 @pytest.mark.usefixtures("names_as_before")
 def test_a_loss_from_outside_is_one_more_case():
     loss, y, at = PAGE["log_cosh"](2.0), np.array([1.0, -3.0]), np.array([[0.5], [40.0]])
@@ -175,13 +161,6 @@ def test_a_loss_from_outside_is_one_more_case():
     expected = [loss.value(*pair) for pair in zip(y, at[:, 0], strict=True)]
     assert measured(Objective("regression", loss), y, at).tolist() == expected
     assert measured(Objective("regression", Square()), y, at).tolist() == [0.25, 1849.0]
-
-
-def test_a_loop_is_one_kernel_for_all_losses():
-    kernel = all_compiled()[0]
-    for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
-        assert measured(Objective("classification", loss), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
-    assert all_compiled()[0] is kernel and kernel.name == "losses.objectives.measure"
 
 
 @given(centre=st.floats(-1e308, 1e308), margin=st.floats(-1e308, 1e308), exponent=st.integers(-1000, 1000))
@@ -233,17 +212,3 @@ def test_the_worked_example_runs_as_it_stands():
     assert losses.loss_of("regression", "log-cosh:2") == page["log_cosh"](2.0)
     with pytest.raises(ModelError, match="scale must be"):
         losses.loss_of("regression", "log-cosh:-1")
-
-
-@pytest.mark.parametrize(
-    ("task", "name", "meant"),
-    [
-        ("regression", "RMSE", "square"),
-        ("regression", "poisson_loss", "poisson"),
-        ("classification", "logloss", "logistic"),
-        ("classification", "mae", "absolute, which is of another `task`"),
-    ],
-)
-def test_names_of_other_packages_lead_to_a_loss(task, name, meant):
-    with pytest.raises(ModelError, match=f"did you mean {meant}[?] choose one of"):
-        losses.loss_of(task, name)

@@ -60,15 +60,6 @@ def test_saved_pickled_and_untouched_models_go_on_alike(tmp_path, task, options)
         assert len(set(probabilities)) == 1
 
 
-@pytest.mark.parametrize("learner", ["scinol2", "newton"])
-def test_a_model_gets_room_for_the_features_of_its_rows(learner):
-    X, y = data()
-    roomy, narrow = Model("classification", learner, n_features=5), Model("classification", learner)
-    predictions = [model.learn(X, Labels.of(y), np.ones(300))[0] for model in (roomy, narrow)]
-    np.testing.assert_array_equal(*predictions)
-    assert narrow.n_features == 5
-
-
 @pytest.mark.parametrize(("learner", "average"), [pair for pair in each_learner.args[1] if pair[0] != "pool"])
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, average):
     X, y = data()
@@ -99,24 +90,6 @@ def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_
     known.learn(X, Labels.of(y), np.ones(300))
     assert known.errors(Labels.of(y), known.predict(X)).mean() < 0.2
     assert found.errors(Labels.of(y), found.predict(X)).mean() < 0.2
-
-
-def test_predictions_follow_the_members():
-    """Weights are read once, and again after whatever changes them."""
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    y = np.where(X[:, 0] > 0, "yes", "no")
-    model = Model("classification", "scinol2", n_features=4)
-    model.learn(dense(X), Labels.of(y), np.ones(60))
-    shown = [model.predict(dense(X))]
-    model.learn(dense(X), Labels.of(y), np.ones(60))
-    shown.append(model.predict(dense(X)))
-    assert (shown[0] != shown[1]).any()
-    model.reserve(9)
-    np.testing.assert_array_equal(model.predict(dense(X)), shown[1])
-    assert model.mean_weights().shape == (9, 1)
-    model.add_class("perhaps")
-    margins = model.predict(dense(X))  # the two classes share the margin between them
-    np.testing.assert_allclose(margins[:, 1] - margins[:, 0], shown[1][:, 0], rtol=1e-12)
 
 
 def test_a_late_class_knows_that_it_was_absent():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from itertools import pairwise
 
 import numpy as np
@@ -13,14 +12,9 @@ from hypothesis import strategies as st
 from tests.pool.rows import differences, restored
 from tunefree.compiled import functions
 from tunefree.core.rows import dense, part, reach, sparse, table
-from tunefree.losses import Square
-from tunefree.losses.objectives import Objective
 from tunefree.pool import first_pass as record
 from tunefree.pool import linear_group, occurrences
-from tunefree.pool.linear_group import LinearGroup, LinearSnapshot
-from tunefree.pool.linear_members import Setting
 from tunefree.pool.model import Model
-from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import Labels
 
 FIRST = 6
@@ -193,53 +187,3 @@ def test_features_that_come_after_a_second_pass_began_are_learned():
             model.learn(*rows, again=again)
         predictions.append(model.predict(X))
     np.testing.assert_allclose(*predictions, rtol=1e-12)
-
-
-SETTINGS = [
-    Setting("nag", {"eta": 2.0}, "steady"),
-    Setting("scinol2", {"epsilon": 0.1}, "raw"),
-    Setting("adagrad", {"eta": 0.1}, "steady"),
-    Setting("newton", {}, "steady"),
-]
-REPLAYED = SETTINGS[:3]  # those that can learn first meetings later
-
-
-def group_of(kind, task):
-    objective = Objective("classification") if task == "classes" else Objective("regression", Square())
-    of_group = (SETTINGS, objective, 6) if kind == "dense" else (REPLAYED, objective, 2)
-    known = None if kind == "dense" else occurrences.FirstMeetings()
-    return LinearGroup(*of_group, 3 if task == "classes" else 1, False, known)
-
-
-def teach(group, X, y, start, stop):
-    for first in range(start, stop, 40):
-        last = min(first + 40, stop)
-        rows = part(X, first, last)
-        group.reserve(1000)
-        weight = np.ones(last - first)
-        group.learn(LabelledRows(rows, y[first:last], weight, weight))
-
-
-def frozen_of(group, arrays, header):
-    frozen = LinearSnapshot.bare(group=group)
-    frozen.take_over(arrays, header)
-    return frozen
-
-
-@pytest.mark.parametrize("task", ["classes", "numbers"])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "table"])
-def test_it_predicts_what_the_group_did(kind, task):
-    rng = np.random.default_rng(0)
-    X, y = block(rng, kind), rng.integers(0, 3, N).astype(float)
-    group = group_of(kind, task)
-    teach(group, X, y, 0, 100)
-    frozen, expected = group.snapshot(), group.present(X).predict(X)
-    saved = copy.deepcopy(frozen.save_state())
-    np.testing.assert_array_equal(frozen.predict(X), expected)
-    for start in range(100, N, 30):
-        teach(group, X, y, start, start + 30)
-        np.testing.assert_array_equal(frozen.predict(X), expected)
-    assert (group.present(X).predict(X) != expected).any()
-    restored = frozen_of(group, *saved)
-    np.testing.assert_array_equal(restored.predict(X), expected)
-    assert frozen.nbytes == restored.nbytes > 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,8 +11,6 @@ from tests import naive
 from tunefree.compiled import functions
 from tunefree.core import rows
 from tunefree.core.rows import n_rows, part
-from tunefree.pool.model import Model
-from tunefree.pool.targets import Labels
 from tunefree.pool.views import Steady, transform_rows
 
 
@@ -170,39 +166,3 @@ def test_finite_on_any_finite_input(seed, n, span):
     seen = shown(view, table(X, X))
     for array in (seen.numbers, seen.values, *state(view)):
         assert np.isfinite(array).all()
-
-
-def labelled(n=300):
-    rng = np.random.default_rng(3)
-    X = rng.normal(loc=(0.0, 3.0, -1.0, 0.0), size=(n, 4))
-    return X, np.where(X @ [1.0, -1.0, 2.0, 0.0] + 5.0 > 0, "yes", "no")
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(task):
-    X, y = labelled()
-    targets = Labels.of(y) if task == "classification" else X @ [1.0, -1.0, 2.0, 0.0] + 5.0
-    model = Model(task, "scinol2", view="steady", n_features=5)
-    model.learn(rows.dense(X), targets, np.ones(300))
-    view = copy.deepcopy(model.linear.views["steady"])
-    predictions = model.predict(rows.dense(X))
-    assert_same(view, model.linear.views["steady"])
-    ((weights, units),) = model.linear.present().reads
-    seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).numbers]
-    by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
-    if task == "regression":
-        by_hand = (model.objective.centre + by_hand) * model.objective.unit
-    np.testing.assert_allclose(predictions, by_hand, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(predictions, np.concatenate([model.predict(rows.dense(x[None])) for x in X]))
-
-
-def test_rows_are_learned_again_through_views_that_stay():
-    X, y = labelled()
-    model = Model("classification", "nag", view="steady", n_features=5)
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300))
-    before = {name: state(view) for name, view in model.linear.views.items()}
-    assert set(before) == {"steady"}
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    model.begin_pass()
-    model.learn(rows.dense(X), Labels.of(y), np.ones(300), np.zeros(300), again=True)
-    assert_same(before["steady"], model.linear.views["steady"])

@@ -115,12 +115,6 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
 
 
-def test_a_second_server_is_told_who_writes(file, serve, run, tmp_path):
-    server = serve(file, "-o", tmp_path / "s")
-    status, _, err = run("serve", tmp_path / "s", "--port", 0)
-    assert status == 2 and f"process {server.process.pid} writes it" in err
-
-
 def test_two_trainings_of_one_file(file, run, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
     train = [sys.executable, "-m", "tunefree.cli", "train", "--from", str(file), "-o", str(file), "--format", "json"]

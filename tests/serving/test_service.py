@@ -358,18 +358,11 @@ def test_a_rise_is_in_the_state(service):
     json.dumps(service.state())
 
 
-@pytest.fixture(scope="module")
-def numbers():
-    """A service of numbers, and rows to predict."""
+def test_intervals_and_quantiles_are_those_of_the_model(service):
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
-    table = {"x": x, "y": 2.0 * x + rng.normal(size=600)}
-    with Service(train(open_source(table), Plan(target="y"))) as service:
-        yield service, [{"x": float(value)} for value in x[:300]]
-
-
-def test_intervals_and_quantiles_are_those_of_the_model(numbers):
-    service, sent = numbers
+    service = service(train(open_source({"x": x, "y": 2.0 * x + rng.normal(size=600)}), Plan(target="y")))
+    sent = [{"x": float(value)} for value in x[:300]]
     asked_for = pytest.importorskip("tunefree.serving.http").asked_for
     answers = service.predict(sent, asked_for({"interval": "0.5,.9", "quantiles": "0.25"}))
     assert [set(answer) for answer in answers] == [{"prediction", "interval", "quantiles"}] * len(sent)

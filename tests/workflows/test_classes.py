@@ -7,7 +7,6 @@ from pyarrow import csv
 
 import tunefree
 from tests.workflows.test_training import people
-from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
@@ -109,20 +108,6 @@ def test_rare_classes_are_reported(odd_file, run):
     assert status == 0 and "has 1 of 1,200 rows" in line and "--classes" in line
     with pytest.warns(UserWarning, match="'goo' has 1 of 1,200 rows; .*`classes`"):
         tunefree.train(rows(), target="label", learner="scinol2")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"ignore": "rich"},
-        {"ignore": "a", "numeric": "a"},
-        {"text": "job", "categorical": "job"},
-        {"sample_weight": "rich"},
-    ],
-)
-def test_a_column_has_one_role(options):
-    with pytest.raises(ModelError, match="name the same column"):
-        Plan(target="rich", **options)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,11 @@
 """Sorted files: they are noticed, their errors are not taken for those of new rows, and `--shuffle` helps."""
 
 import json
-import warnings
 from importlib.resources import files
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import compute, parquet
 
-import tunefree
 from tests.interruptions import Stop
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
@@ -65,29 +61,3 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def sorted_rows():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 2))
-    y = X[:, 0] + rng.normal(0.0, 0.5, 600) > 0.0
-    order = np.argsort(y, kind="stable")
-    return pa.table({"a": X[order, 0], "b": X[order, 1], "y": np.where(y[order], "yes", "no")})
-
-
-def score(model, rows):
-    return float((model.predict(rows.drop_columns("y")) == rows["y"].to_numpy()).mean())
-
-
-def test_the_order_of_a_table_in_memory_is_drawn_as_by_fit():
-    rows = sorted_rows()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        drawn = tunefree.train(rows, target="y", learner="scinol2")
-    assert drawn.get_params()["shuffle"] and abs(score(drawn, rows) - 0.85) < 0.04
-    assert tunefree.train(open_source(rows), target="y", learner="scinol2", random_state=0).progressive_loss_ == (
-        drawn.progressive_loss_
-    )
-    with pytest.warns(UserWarning, match="sorted by the target.*Train with `shuffle=True`"):
-        kept = tunefree.train(rows, target="y", learner="scinol2", shuffle=False)
-    assert score(kept, rows) < 0.7 and not kept.get_params()["shuffle"]
