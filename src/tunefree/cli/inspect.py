@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,9 +30,6 @@ def inspect(
         ),
     ] = None,
     class_: ClassOf = None,
-    file: Annotated[
-        bool, typer.Option("--file", help="List what the file holds: its arrays with their shapes and bytes.")
-    ] = False,
     json: Json = False,
 ) -> None:
     """List the members of a model, and its columns and features by importance.
@@ -50,14 +47,9 @@ def inspect(
     from tunefree.report import learned
     from tunefree.workflows import explanation
 
-    others: dict[str, Any] = {"top": top is not None, "plot": plot, "class": class_ is not None}
-    others |= {"weights": weights} if file else {"json": json}
-    for name in [name for name, value in others.items() if value and (file or weights)]:
-        listing = "file" if file else "weights"
-        raise ModelError(f"--{name} has no effect on what --{listing} lists; leave one of them out")
-    if file:
-        show(learned.blocks_of_file(model), json)
-        return
+    others = {"top": top is not None, "plot": plot, "class": class_ is not None, "json": json}
+    for name in [name for name, value in others.items() if value and weights]:
+        raise ModelError(f"--{name} has no effect on what --weights lists; leave one of them out")
     if plot:
         pictures.check(plot)
     if plot or weights:

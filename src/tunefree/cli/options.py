@@ -174,15 +174,6 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
     ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
-
-    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "loss")], top: int = 20) -> None:
-    ...     print(files.data, files.format, plan.ignore, plan.loss, top)
-    >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'encoding', 'ignore', 'escape', 'loss', 'data', 'top']
-    >>> options = dict(format=None, delimiter=None, escape=None, encoding=None)
-    >>> options |= dict(ignore=["id"], loss="hinge", top=3)
-    >>> ungrouped(count)(data=["people.csv"], **options)
-    ['people.csv'] None ('id',) hinge 3
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
     options: list[inspect.Parameter] = []

@@ -46,19 +46,9 @@ NAME = "Idempotency-Key"  # header with the name of a request
 SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
-# What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
-GAUGES = {
-    "rows": "rows",
-    "rows_published": "rows_published",
-    "rows_unsaved": "unsaved",
-    "version": "version",
-    "waiting": "waiting",
-    "queued_to_learn": "learn_queue",
-    "queued_to_predict": "predict_queue",
-    "progressive_loss": "progressive_loss",
-    "recent_loss": "recent_loss",
-    "loss_rises": "drift_count",
-}
+# Numbers of :meth:`tunefree.serving.service.Service.state` that are metrics, too.
+GAUGES = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
+GAUGES += ("progressive_loss", "recent_loss", "drift_count")
 Answer = tuple[int, Any]
 
 
@@ -73,7 +63,7 @@ class Metrics:
         for name, count in asdict(self._service.counts).items():
             yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
         state = self._service.state()
-        gauges = {name: math.nan if state[key] is None else state[key] for name, key in GAUGES.items()}
+        gauges = {name: math.nan if state[name] is None else state[name] for name in GAUGES}
         gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
         for name, number in gauges.items():
             yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)

@@ -72,7 +72,7 @@ class Service:
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
     ) -> None:
-        self.admission, self.counts, self._keeping = admission, Counts(), keeping
+        self.admission, self.counts = admission, Counts()
         if model is not None:
             check_serves(model)
         place = None if folder is None else Path(folder)
@@ -89,9 +89,7 @@ class Service:
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
             self.learner = Learner(self.store, current, learns, keeping, self.counts)
             self.explainer = Explainer(self.learner, explains)
-            self.predictor = Predictor(
-                lambda: self.learner.published, predicts, self.store.journal, keeping, self.counts, self.odd
-            )
+            self.predictor = Predictor(self.learner, predicts, keeping, self.counts, self.odd)
         except BaseException:
             self.store.close()
             raise
@@ -172,7 +170,7 @@ class Service:
 
     def state(self) -> Row:
         """The state of the model, the rows learned, and the losses of these rows before they were learned."""
-        learner, published, counts = self.learner, self.learner.published, self.counts
+        learner, published = self.learner, self.learner.published
         model, metrics = published.model, learner.trained.progress.progressive[0]
         return {
             "version": self.store.versions[-1].number,
@@ -190,14 +188,10 @@ class Service:
             "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
             "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
-            "learned": counts.rows_learned,
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
             "waiting": self.store.journal.n_rows["waiting"],
-            "most_waiting": self._keeping.remember,
-            "dropped_for_size": counts.waiting_dropped_for_size,
-            "dropped_for_age": counts.waiting_dropped_for_age,
         }
 
 

@@ -37,16 +37,6 @@ class Store:
     A new store begins with ``model``; without a folder it is in memory and has no versions. ``durability`` is that of
     the journal, and so many versions are ``kept``, with the rows since the oldest of them. Raises a ModelError if the
     folder cannot be written, is written by another process, or there is neither a store nor a model.
-
-    >>> import tempfile
-    >>> from tunefree.stream.source import open_source
-    >>> from tunefree.model_files.plan import Plan
-    >>> from tunefree.training.training import train
-    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
-    >>> folder = Path(tempfile.mkdtemp()) / "people.store"
-    >>> with Store(folder, train(open_source(table), Plan(target="rich"))) as store:
-    ...     store.versions[-1].number, store.current().model.classes
-    (1, ['no', 'yes'])
     """
 
     def __init__(
