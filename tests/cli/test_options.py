@@ -104,6 +104,7 @@ REFUSED = [
     ("explain good.model train.csv --top -1", "-1 is not in the range"),
     ("report good.model train.csv -o x.pdf", "x.pdf: reports are written as .html"),
     ("serve good.model -o store --token-file rows.svm", "a token has at least 16 letters"),
+    ("serve good.model --host 0.0.0.0", "--host 0.0.0.0 lets other machines in; name a file with a token by --token"),
     ("compare good.model test.csv", "compared with nothing"),
     ("compare good.model age.model test.csv", "differ in their target, rich and age"),
     ("compare good.model good.model test.csv", "named twice"),

@@ -123,7 +123,7 @@ def test_a_second_server_is_told_who_writes(file, serve, run, tmp_path):
 
 def test_two_trainings_of_one_file(file, run, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
-    train = [sys.executable, "-m", "tunefree.cli", "train", "--from", str(file), "-o", str(file), "--format", "json"]
+    train = [sys.executable, "-m", "tunefree", "train", "--from", str(file), "-o", str(file), "--format", "json"]
     first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until((tmp_path / f".{file.name}.lock").exists)
     status, _, err = run("train", "-", "--from", file, "-o", file, "--format", "json")

@@ -89,10 +89,7 @@ class Application:
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, whatever happens.
-
-        What waits for learning does so in threads of Starlette, of which predictions take none.
-        """
+        """Answer a request, whatever happens; predictions take no thread that waits for learning."""
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
@@ -259,11 +256,7 @@ def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> No
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """The options in the parameters of a request; a ModelError if a value is invalid.
-
-    >>> asked_for({"interval": "0.5,0.9"}).interval
-    (0.5, 0.9)
-    """
+    """The options in the parameters of a request; a ModelError if a value is invalid."""
     parts: dict[str, Any] = {}
     for name, text in parameters.items():
         try:
@@ -339,10 +332,7 @@ def _bound(limits: Limits) -> socket.socket:
 
 
 def serve(service: Service, limits: Limits) -> None:
-    """Serve until a signal ends it, and close the service.
-
-    Raises a ModelError if the port cannot be had, or the token cannot be read.
-    """
+    """Serve until a signal ends it, and close the service; a ModelError if the port or the token cannot be had."""
     log_json()
     with service, _bound(limits) as listening:
         sys.setswitchinterval(SWITCH)

@@ -14,7 +14,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -336,8 +336,8 @@ class Learner:
             request.rows = [next(checked) for _ in request.rows]
         return requests, converted
 
-    def _written(self, requests: list[Request]) -> list[Event]:
-        """The events of rows to be learned, after they are written to the journal."""
+    def _written(self, requests: list[Request]) -> list[Request]:
+        """The requests that have rows to learn, after these are written to the journal as events."""
         if not requests:
             return []
         with self._journal.transaction():
@@ -347,9 +347,9 @@ class Learner:
                 if request.name is not None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
                     self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
-        return [Event(request.sequence, request.rows, request.remembered) for request in requests if request.rows]
+        return [request for request in requests if request.rows]
 
-    def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
+    def _learn(self, events: Sequence[Event | Request], converted: Converted | None = None) -> None:
         """Learn events together, whose rows were converted to something as they were checked.
 
         They are learned one by one if the model would depend on which of them came together, which a process that is

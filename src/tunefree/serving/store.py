@@ -1,14 +1,5 @@
 """A model in operation on disk: one folder with numbered versions, a journal, and a lock.
 
-```text
-people.store/
-    journal.sqlite            what was sent since the oldest version that is kept; which version is the current one
-    versions/000003.model     model files
-    current.model             a link to the current version, for other commands
-    incoming/                 where to put a model that is to become a version
-    lock                      while a process writes
-```
-
 A version is written as a file first, and counts from the transaction on that names it in the journal. So the process
 may end at any moment: the current version and the events of the journal that follow it are the model.
 """
