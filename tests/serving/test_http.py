@@ -242,7 +242,7 @@ def test_what_is_told(file, serve, tmp_path):
     for line in (
         "tunefree_rows_learned_total 1.0",
         "tunefree_labels_unknown_total 1.0",
-        'tunefree_columns_ignored_total{column="trace_id"} 1.0',
+        "tunefree_values_ignored 1.0",
         'tunefree_request_seconds_count{path="/learn",status="200"} 1.0',
         "tunefree_can_learn 1.0",
         "tunefree_can_save 1.0",

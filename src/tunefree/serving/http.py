@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -48,7 +47,7 @@ SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 
 
 # Numbers of :meth:`tunefree.serving.service.Service.state` that are metrics, too.
 GAUGES = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
-GAUGES += ("progressive_loss", "recent_loss", "drift_count")
+GAUGES += ("progressive_loss", "recent_loss", "drift_count", "values_ignored")
 Answer = tuple[int, Any]
 
 
@@ -67,10 +66,6 @@ class Metrics:
         gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
         for name, number in gauges.items():
             yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
-        ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
-        for column, count in Counter[str](state["ignored_columns"]).most_common(100):
-            ignored.add_metric([column], count)
-        yield ignored
         model = InfoMetricFamily("tunefree_model", "What is served.")
         model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -185,7 +184,7 @@ class Service:
             "drift_count": learner.n_rises,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
+            "values_ignored": sum(reader.n_ignored for reader in self._readers),
             "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
             "unsaved": learner.unsaved,
