@@ -51,33 +51,13 @@ GAUGES += ("progressive_loss", "recent_loss", "drift_count", "values_ignored")
 Answer = tuple[int, Any]
 
 
-class Metrics:
-    """Numbers of a service for Prometheus; the names begin with ``tunefree_``."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def collect(self) -> Iterator[Any]:
-        """The metrics as they are now."""
-        for name, count in asdict(self._service.counts).items():
-            yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
-        state = self._service.state()
-        gauges = {name: math.nan if state[name] is None else state[name] for name in GAUGES}
-        gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
-        for name, number in gauges.items():
-            yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
-        model = InfoMetricFamily("tunefree_model", "What is served.")
-        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
-        yield model
-
-
 class Application:
     """Answers requests to a service, as a server of ASGI calls it."""
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self.service, self._limits, self._token = service, limits, limits.token()
         self.registry = CollectorRegistry()
-        self.registry.register(Metrics(service))
+        self.registry.register(self)
         ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
         self._latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
@@ -111,6 +91,19 @@ class Application:
             headers = {"content-type": "application/json"} | headers
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
+
+    def collect(self) -> Iterator[Any]:
+        """Numbers of the service, as a collector of Prometheus; the names begin with ``tunefree_``."""
+        for name, count in asdict(self.service.counts).items():
+            yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
+        state = self.service.state()
+        gauges = {name: math.nan if state[name] is None else state[name] for name in GAUGES}
+        gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
+        for name, number in gauges.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
+        model = InfoMetricFamily("tunefree_model", "What is served.")
+        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
+        yield model
 
     def _admit(self, request: Request, route: Route) -> None:
         """Raise an error if a request is for another host, is no JSON, or lacks the token.
