@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
 from tunefree.core.errors import ModelError
 
 BRIEF, TOP = 5, 20  # columns and features that are listed in a summary, and for programs
@@ -23,7 +23,7 @@ def inspect(
         Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,
     weights: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
             ".parquet file, or - for standard output."
@@ -53,14 +53,14 @@ def inspect(
     if plot:
         pictures.check(plot)
     if plot or weights:
-        check_outputs([plot, unless_standard(weights)], [model])
+        check_outputs([plot, weights], [model], standard_output=True)
     trained = load(model, "linear" if plot or class_ is not None else None)
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
         from tunefree.workflows.prediction import write_weights
 
-        written = write_weights(trained, weights)
+        written = write_weights(trained, str(weights))
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained)

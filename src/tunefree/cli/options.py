@@ -241,28 +241,22 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(",")))
 
 
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs.
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], standard_output: bool = False) -> None:
+    """Raise an error if an output cannot be written, or is one of the inputs; to be called before anything is read.
 
-    To be called before anything is read. Outputs that are None are left out. For standard output, which some commands
-    write to, see :func:`unless_standard`.
+    Outputs that are None are left out. ``standard_output``: whether one may be that.
     """
     from tunefree.core.storage import check_writable
     from tunefree.stream.files import check_not_read, expand
 
     read = expand([str(name) for name in inputs])
     for output in outputs:
-        if output is None:
+        if output is None or (standard_output and str(output) == "-"):
             continue
         if str(output) == "-":
             raise ModelError("-: this is not written to standard output; name a file")
         check_not_read(output, read)
         check_writable(output)
-
-
-def unless_standard(output: Path | str | None) -> Path | None:
-    """The file that is named, None for standard output."""
-    return None if output is None or str(output) == "-" else Path(output)
 
 
 def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
@@ -304,7 +298,7 @@ def write_table(
     from tunefree.model_files.trained import load
 
     bad = bad_rows_of(plan)
-    check_outputs([unless_standard(output)], [model, *files.data])
+    check_outputs([output], [model, *files.data], standard_output=True)
     trained = load(model, needs)
     rows, note = write(trained, files.source(plan, live, trained.kind == "table"), bad)
     if as_json:
@@ -316,5 +310,5 @@ def write_table(
     tell_of_rows(bad)
     if note:
         typer.echo(note, err=True)
-    if unless_standard(output):
+    if str(output) != "-":
         typer.echo(f"{rows} {what} in {output}", err=True)

@@ -51,9 +51,9 @@ class Asked:
 class Predictor:
     """Predicts with the model published last; ``odd`` counts oddities of rows, ``n_queued`` requests."""
 
-    def __init__(self, learner: Learner, reader: Reader, keeping: Keeping, counts: Counts, odd: Refused) -> None:
+    def __init__(self, learner: Learner, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self._learner, self._reader, self._keeping, self._counts = learner, reader, keeping, counts
-        self._odd, self.n_queued = odd, 0
+        self.odd, self.n_queued = Refused(target=learner.trained.encoder.target), 0
         self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
         self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # of requests in an event loop
         self._unkept = list[Asked]()
@@ -98,7 +98,7 @@ class Predictor:
     def _predict(self, asked: Asked, published: Published) -> None:
         start, model = len(asked.answers), published.model
         rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
-        batch, unknown = self._reader.batch(published, rows, self._odd)
+        batch, unknown = self._reader.batch(published, rows, self.odd)
         predictions = model.predict(batch.rows)
         answers = _answers(model, predictions, batch)
         if asked.layout != PLAIN:
@@ -135,7 +135,7 @@ class Predictor:
     def oddities(self) -> list[Row]:
         """Oddities of rows."""
         with self._lock:
-            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd = Refused(target=self.odd.target, tally=self.odd.tally.copy(), comparison=self.odd.comparison)
             odd.compare()
         return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 

@@ -84,11 +84,10 @@ class Service:
             if name in (encoder.target, encoder.weight, encoder.group):
                 problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
                 raise ModelError(f"{problem}; name another")
-            self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
             self.learner = Learner(self.store, current, learns, keeping, self.counts)
             self.explainer = Explainer(self.learner, explains)
-            self.predictor = Predictor(self.learner, predicts, keeping, self.counts, self.odd)
+            self.predictor = Predictor(self.learner, predicts, keeping, self.counts)
         except BaseException:
             self.store.close()
             raise
@@ -164,7 +163,7 @@ class Service:
     def _take(self, model: Trained, reason: str) -> int:
         check_serves(model)
         number = self.learner.replace(model, reason)
-        self.odd.comparison = None
+        self.predictor.odd.comparison = None
         return number
 
     def state(self) -> Row:
