@@ -46,7 +46,7 @@ SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is add
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 # Numbers of :meth:`tunefree.serving.service.Service.state` that are metrics, too.
-GAUGES = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
+GAUGES: tuple[str, ...] = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
 GAUGES += ("progressive_loss", "recent_loss", "drift_count", "values_ignored")
 Answer = tuple[int, Any]
 
