@@ -23,7 +23,7 @@ import numpy as np
 FOLDER = Path(__file__).parent / "data"
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 SHARED = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TUNEFREE = [sys.executable, "-m", "tunefree.cli"]
+TUNEFREE = [sys.executable, "-m", "tunefree"]
 WARM = 2100  # rows learned before the timed ones, so that all code is compiled
 
 

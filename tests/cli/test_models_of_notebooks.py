@@ -127,7 +127,6 @@ def working(run, data, serves=False):
         ["predict", "py.model", data, "-o", "predictions.csv"],
         ["evaluate", "py.model", data],
         ["inspect", "py.model"],
-        ["inspect", "py.model", "--file"],
         ["explain", "py.model", data, "-o", "why.csv"],
         ["report", "py.model", data, "-o", "py.html"],
         ["certify", "py.model"],

@@ -55,7 +55,7 @@ def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
     assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 301
     run("report", model, "rows.csv", "-o", "report.html")
     assert "<svg" in (tmp_path / "report.html").read_text()
-    assert "format" in run("inspect", model, "--file")
+    assert "age" in run("inspect", model)
 
     serve = [environment / "bin" / "tunefree", "serve", model, "--port", "0"]
     with subprocess.Popen(serve, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:

@@ -56,7 +56,7 @@ def _model(options):
 class Server:
     """`tunefree serve` in a process of its own."""
 
-    def __init__(self, *arguments, prepare=None, module="tunefree.cli"):
+    def __init__(self, *arguments, prepare=None, module="tunefree"):
         command = [sys.executable, "-m", module, "serve", *map(str, arguments), "--port", "0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
         self.log, self.plain = [], []

@@ -96,7 +96,7 @@ def test_a_number_and_its_text_are_one_id(service):
     for id in (True, 1.5, [1], {"a": 1}):
         with pytest.raises(DataError, match="an id is a string or a whole number"):
             one.predict([{**row, "id": id}])
-    assert one.state()["learned"] == 1
+    assert one.counts.rows_learned == 1
 
 
 def test_truth_values_are_written_as_in_json(service):
@@ -116,7 +116,7 @@ def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     one = service(keeping=Keeping(remember=2))
     one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
     state = one.state()
-    assert state["waiting"] == 2 and state["dropped_for_size"] == 1
+    assert state["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
     assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
     assert one.state()["waiting"] == 0
 
@@ -131,7 +131,7 @@ def test_rows_that_wait_too_long_are_dropped_and_counted(service):
     one.learner._looked = -1e9
     one.settle()
     one.settle()
-    assert one.state()["dropped_for_age"] == 1
+    assert one.counts.waiting_dropped_for_age == 1
     assert one.label([{"id": 1, "rich": "no"}, {"id": 2, "rich": "no"}]) == {"learned": 1, "unknown": [1]}
 
 
@@ -155,7 +155,7 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     one, untouched = service(), service()
     with pytest.raises(DataError, match=message):
         one.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
-    assert one.state()["learned"] == 0 and one.counts.requests_refused == 1
+    assert one.counts.rows_learned == 0 and one.counts.requests_refused == 1
     assert one.state()["columns"] == ["age", "job"]
     for each in (one, untouched):
         each.learn(rows(N, N + 50))
@@ -170,7 +170,7 @@ def test_columns_that_are_ignored_are_not_learned(service):
     unknown = rows(1100, 1200, "rich")
     assert predicted(one, unknown) == predicted(untouched, unknown)
     state, [event] = one.state(), one.store.journal.events_after(0)
-    assert state["columns"] == ["age", "job"] and state["ignored_columns"] == {"trace_id": 50, "deep.er": 50}
+    assert state["columns"] == ["age", "job"] and state["values_ignored"] == 100
     assert event.rows == rows(N, N + 50)
 
 
@@ -230,7 +230,7 @@ def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     learned = rows(N, N + 1)
     sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
     assert sum(future.exception() is None for future in sent) == 20
-    assert one.state()["learned"] == 20
+    assert one.counts.rows_learned == 20
 
 
 STRANGE = [

@@ -22,9 +22,6 @@ def compare(
     train: Annotated[
         list[str] | None, typer.Option(metavar="DATA", help="Rows to learn, instead of cross-validation.")
     ] = None,
-    in_order: Annotated[
-        bool, typer.Option("--in-order", help="Rows are in the order of time: each is predicted by earlier ones.")
-    ] = False,
     n_jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processors to use; by default all.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
@@ -50,7 +47,7 @@ def compare(
     from tunefree.workflows.evaluation import note_learned
 
     names, files = _divided(files)
-    _check(names, plan, files.data, train, in_order)
+    _check(names, plan, files.data, train)
     models = {name: load(name) for name in names}
     first = next(iter(models.values()), None)
     bad, learning = (plan.bad_rows(), plan) if first is None else (bad_rows_of(plan), first.plan)
@@ -65,7 +62,7 @@ def compare(
         note_learned(model, source, bad)
     groups = plan.groups if first is None else group_of(first, source, plan.groups)
     tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
-    comparison = trials.compare(data, models, learned, n_jobs, in_order, groups, tell)
+    comparison = trials.compare(data, models, learned, n_jobs, groups, tell)
     tell_of_rows(bad)
     show(blocks_of_pairs(comparison), json)
 
@@ -85,15 +82,11 @@ def _divided(files: Files) -> tuple[list[str], Files]:
     return files.data[:n], replace(files, data=files.data[n:])
 
 
-def _check(models: list[str], plan: Plan, data: list[str], train: list[str] | None, in_order: bool) -> None:
+def _check(models: list[str], plan: Plan, data: list[str], train: list[str] | None) -> None:
     """Raise an error if models, data and options do not fit each other."""
-    if in_order and (models or train):
-        raise ModelError("`in_order` is for cross-validation; leave it out")
     others = [name for name in plan.changed() if name not in OF_MODELS] if models else []
     if others:
         raise ModelError(f"{option(others[0])} has no effect on models that there are; leave it out")
-    if len(set(models)) < len(models):
-        raise ModelError("a model is named twice; name different ones")
     if len(models) == 1 and not train:
         problem = f"{models[0]} is compared with nothing"
         raise ModelError(f"{problem}; name the rows that it has learned by `train`, for peers, or a second model")

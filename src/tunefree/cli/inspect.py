@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
 from tunefree.core.errors import ModelError
 
 BRIEF, TOP = 5, 20  # columns and features that are listed in a summary, and for programs
@@ -23,16 +23,13 @@ def inspect(
         Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,
     weights: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
             ".parquet file, or - for standard output."
         ),
     ] = None,
     class_: ClassOf = None,
-    file: Annotated[
-        bool, typer.Option("--file", help="List what the file holds: its arrays with their shapes and bytes.")
-    ] = False,
     json: Json = False,
 ) -> None:
     """List the members of a model, and its columns and features by importance.
@@ -50,25 +47,20 @@ def inspect(
     from tunefree.report import learned
     from tunefree.workflows import explanation
 
-    others: dict[str, Any] = {"top": top is not None, "plot": plot, "class": class_ is not None}
-    others |= {"weights": weights} if file else {"json": json}
-    for name in [name for name, value in others.items() if value and (file or weights)]:
-        listing = "file" if file else "weights"
-        raise ModelError(f"--{name} has no effect on what --{listing} lists; leave one of them out")
-    if file:
-        show(learned.blocks_of_file(model), json)
-        return
+    others = {"top": top is not None, "plot": plot, "class": class_ is not None, "json": json}
+    for name in [name for name, value in others.items() if value and weights]:
+        raise ModelError(f"--{name} has no effect on what --weights lists; leave one of them out")
     if plot:
         pictures.check(plot)
     if plot or weights:
-        check_outputs([plot, unless_standard(weights)], [model])
+        check_outputs([plot, weights], [model], standard_output=True)
     trained = load(model, "linear" if plot or class_ is not None else None)
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
         from tunefree.workflows.prediction import write_weights
 
-        written = write_weights(trained, weights)
+        written = write_weights(trained, str(weights))
         typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained)

@@ -174,15 +174,6 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
     ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
-
-    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "loss")], top: int = 20) -> None:
-    ...     print(files.data, files.format, plan.ignore, plan.loss, top)
-    >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'encoding', 'ignore', 'escape', 'loss', 'data', 'top']
-    >>> options = dict(format=None, delimiter=None, escape=None, encoding=None)
-    >>> options |= dict(ignore=["id"], loss="hinge", top=3)
-    >>> ungrouped(count)(data=["people.csv"], **options)
-    ['people.csv'] None ('id',) hinge 3
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
     options: list[inspect.Parameter] = []
@@ -250,28 +241,22 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(",")))
 
 
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs.
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], standard_output: bool = False) -> None:
+    """Raise an error if an output cannot be written, or is one of the inputs; to be called before anything is read.
 
-    To be called before anything is read. Outputs that are None are left out. For standard output, which some commands
-    write to, see :func:`unless_standard`.
+    Outputs that are None are left out. ``standard_output``: whether one may be that.
     """
     from tunefree.core.storage import check_writable
     from tunefree.stream.files import check_not_read, expand
 
     read = expand([str(name) for name in inputs])
     for output in outputs:
-        if output is None:
+        if output is None or (standard_output and str(output) == "-"):
             continue
         if str(output) == "-":
             raise ModelError("-: this is not written to standard output; name a file")
         check_not_read(output, read)
         check_writable(output)
-
-
-def unless_standard(output: Path | str | None) -> Path | None:
-    """The file that is named, None for standard output."""
-    return None if output is None or str(output) == "-" else Path(output)
 
 
 def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
@@ -284,15 +269,12 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
 
 
 def tell_of_rows(bad: BadRows) -> None:
-    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
+    """Print the reasons for which rows were skipped, with their numbers, and the oddities of rows that were used."""
     from tunefree.workflows.findings import oddity_findings
 
-    if bad.tally.count:
-        rows = "1 row" if bad.tally.count == 1 else f"{bad.tally.count:,} rows"
-        typer.echo(as_options(f"{rows} skipped, the first: {bad.tally.first[0]}"), err=True)
-    reasons = bad.tally.reasons
-    for reason in reasons if len(reasons) > 1 else []:
-        typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
+    for reason in bad.tally.reasons:
+        rows = "1 row" if reason.rows == 1 else f"{reason.rows:,} rows"
+        typer.echo(as_options(f"{rows} skipped, the first: {reason.place}: {reason.problem}"), err=True)
     for finding in oddity_findings(bad.tally.oddities):
         typer.echo(as_options(f"note: {finding}"), err=True)
 
@@ -316,7 +298,7 @@ def write_table(
     from tunefree.model_files.trained import load
 
     bad = bad_rows_of(plan)
-    check_outputs([unless_standard(output)], [model, *files.data])
+    check_outputs([output], [model, *files.data], standard_output=True)
     trained = load(model, needs)
     rows, note = write(trained, files.source(plan, live, trained.kind == "table"), bad)
     if as_json:
@@ -328,5 +310,5 @@ def write_table(
     tell_of_rows(bad)
     if note:
         typer.echo(note, err=True)
-    if unless_standard(output):
+    if str(output) != "-":
         typer.echo(f"{rows} {what} in {output}", err=True)

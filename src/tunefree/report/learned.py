@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shlex
 from functools import partial
@@ -10,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tunefree.core import storage
 from tunefree.core.parameters import OF_PYTHON, words_of
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.generations.kinds import TREES, registered
@@ -341,18 +339,3 @@ def blocks_of_model(
     blocks += blocks_of_terms(decomposition, top, label)
     blocks += blocks_of_features(model, trained.encoder.names(), top)
     return [*blocks, Note(OF_ALL, "fine")] if is_brief else blocks
-
-
-def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
-    """Blocks of the header of a model file and its arrays."""
-    arrays, header = storage.load(path)
-    plan = ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)
-    estimator = header.get("estimator", {}).get("class", "that of the plan")
-    facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
-    facts += [Fact("format", storage.FORMAT), Fact("estimator", estimator), Fact("plan", plan)]
-    shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
-    columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
-    rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
-    size = sum(array.nbytes for array in arrays.values())
-    title = f"{len(rows):,} arrays, {size:,} bytes, which the file has in {os.path.getsize(path):,}"
-    return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]

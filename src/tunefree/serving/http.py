@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -21,6 +20,7 @@ import uvicorn
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -45,52 +45,10 @@ NAME = "Idempotency-Key"  # header with the name of a request
 SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
-# What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
-GAUGES = {
-    "rows": "rows",
-    "rows_published": "rows_published",
-    "rows_unsaved": "unsaved",
-    "version": "version",
-    "waiting": "waiting",
-    "queued_to_learn": "learn_queue",
-    "queued_to_predict": "predict_queue",
-    "progressive_loss": "progressive_loss",
-    "recent_loss": "recent_loss",
-    "loss_rises": "drift_count",
-}
+# Numbers of :meth:`tunefree.serving.service.Service.state` that are metrics, too.
+GAUGES: tuple[str, ...] = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
+GAUGES += ("progressive_loss", "recent_loss", "drift_count", "values_ignored")
 Answer = tuple[int, Any]
-
-
-class _RequestError(Exception):
-    """A request that cannot be answered."""
-
-    def __init__(self, status: int, problem: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(problem)
-        self.status, self.headers = status, headers or {}
-
-
-class Metrics:
-    """Numbers of a service for Prometheus; the names begin with ``tunefree_``."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def collect(self) -> Iterator[Any]:
-        """The metrics as they are now."""
-        for name, count in asdict(self._service.counts).items():
-            yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
-        state = self._service.state()
-        gauges = {name: math.nan if state[key] is None else state[key] for name, key in GAUGES.items()}
-        gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
-        for name, number in gauges.items():
-            yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
-        ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
-        for column, count in Counter[str](state["ignored_columns"]).most_common(100):
-            ignored.add_metric([column], count)
-        yield ignored
-        model = InfoMetricFamily("tunefree_model", "What is served.")
-        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
-        yield model
 
 
 class Application:
@@ -99,17 +57,14 @@ class Application:
     def __init__(self, service: Service, limits: Limits) -> None:
         self.service, self._limits, self._token = service, limits, limits.token()
         self.registry = CollectorRegistry()
-        self.registry.register(Metrics(service))
+        self.registry.register(self)
         ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
         self._latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, whatever happens.
-
-        What waits for learning does so in threads of Starlette, of which predictions take none.
-        """
+        """Answer a request, whatever happens; predictions take no thread that waits for learning."""
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
@@ -120,8 +75,8 @@ class Application:
             status, body = await route.answer(self, request)
         except ClientDisconnect:
             status, body = 499, {"error": "the client has gone"}
-        except _RequestError as error:
-            status, body, headers = error.status, {"error": str(error)}, error.headers
+        except HTTPException as error:
+            status, body, headers = error.status_code, {"error": error.detail}, dict(error.headers or {})
         except StoreError as error:
             status, body, headers = 503, {"error": _http_words(error)}, {"Retry-After": "5"}
         except TunefreeError as error:
@@ -137,6 +92,19 @@ class Application:
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
+    def collect(self) -> Iterator[Any]:
+        """Numbers of the service, as a collector of Prometheus; the names begin with ``tunefree_``."""
+        for name, count in asdict(self.service.counts).items():
+            yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
+        state = self.service.state()
+        gauges = {name: math.nan if state[name] is None else state[name] for name in GAUGES}
+        gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
+        for name, number in gauges.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
+        model = InfoMetricFamily("tunefree_model", "What is served.")
+        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
+        yield model
+
     def _admit(self, request: Request, route: Route) -> None:
         """Raise an error if a request is for another host, is no JSON, or lacks the token.
 
@@ -146,13 +114,13 @@ class Application:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
-            raise _RequestError(403, problem)
+            raise HTTPException(403, problem)
         if request.scope["query_string"]:
             names = [name for name, _ in request.query_params.multi_items()]
             _check_parameters(request.scope["path"], names, route.query)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if request.method == "POST" and kind != "application/json":
-            raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
+            raise HTTPException(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
         if route.needs_token:
             self._check_token(request)
 
@@ -160,7 +128,7 @@ class Application:
         """Raise an error if a request lacks the token, where one is needed."""
         sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
         if self._token is not None and not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
-            raise _RequestError(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
+            raise HTTPException(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
     async def predict(self, request: Request) -> Answer:
         """Predict rows. Those with an id are written down, in place of others with that id, which needs the token."""
@@ -174,7 +142,7 @@ class Application:
     async def explain(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
-            raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
+            raise HTTPException(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
         explained = self.service.explainer.submit(rows, request.query_params.get("class"))
         answers = await asyncio.wrap_future(explained)
         return 200, answers[0] if is_one else answers
@@ -184,7 +152,7 @@ class Application:
         rows, _ = await self._rows_of(request)
         if (name := request.headers.get(NAME)) == "":
             problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
-            raise _RequestError(400, problem)
+            raise HTTPException(400, problem)
         asked = learner.Request(rows, request.scope["path"] == "/labels", name)
         return 200, await asyncio.wrap_future(self.service.learner.submit(asked))
 
@@ -199,7 +167,7 @@ class Application:
         name, value = next(iter(wanted[0].items()), ("", None))
         kind, change = changes.get(name, (None, print))
         if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
-            raise _RequestError(400, 'send one of {"roll_back_to": NUMBER}, {"take": FILE}, {"save": true}')
+            raise HTTPException(400, 'send one of {"roll_back_to": NUMBER}, {"take": FILE}, {"save": true}')
         await run_in_threadpool(change, value)
         return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
 
@@ -217,13 +185,13 @@ class Application:
         async for piece in request.stream():
             body += piece
             if len(body) > most:
-                raise _RequestError(413, f"a request may have at most {most} bytes; send fewer rows at a time")
+                raise HTTPException(413, f"a request may have at most {most} bytes; send fewer rows at a time")
         sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
         rows = [sent] if isinstance(sent, dict) else sent
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-            raise _RequestError(400, "send an object (a row), or an array of objects that is not empty")
+            raise HTTPException(400, "send an object (a row), or an array of objects that is not empty")
         if len(rows) > self._limits.max_rows:
-            raise _RequestError(413, f"a request may have at most {self._limits.max_rows} rows; send fewer at a time")
+            raise HTTPException(413, f"a request may have at most {self._limits.max_rows} rows; send fewer at a time")
         return rows, isinstance(sent, dict)
 
 
@@ -258,11 +226,11 @@ ROUTES = {
 }
 
 
-def _unknown(method: str, path: str) -> _RequestError:
+def _unknown(method: str, path: str) -> HTTPException:
     if allowed := ", ".join(answered for answered, other in ROUTES if other == path):
-        return _RequestError(405, f"{method} {path}: this path answers to {allowed}", {"Allow": allowed})
+        return HTTPException(405, f"{method} {path}: this path answers to {allowed}", {"Allow": allowed})
     paths = ", ".join(dict.fromkeys(other for _, other in ROUTES))
-    return _RequestError(404, f"{method} {path}: there is no such path; there are {paths}")
+    return HTTPException(404, f"{method} {path}: there is no such path; there are {paths}")
 
 
 def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:
@@ -276,11 +244,7 @@ def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> No
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """The options in the parameters of a request; a ModelError if a value is invalid.
-
-    >>> asked_for({"interval": "0.5,0.9"}).interval
-    (0.5, 0.9)
-    """
+    """The options in the parameters of a request; a ModelError if a value is invalid."""
     parts: dict[str, Any] = {}
     for name, text in parameters.items():
         try:
@@ -311,11 +275,11 @@ def _parsed(body: bytearray) -> Any:
         return _READER.decode(text)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _RequestError(400, f"the request is not JSON{place}; send an object or an array of objects") from None
+        raise HTTPException(400, f"the request is not JSON{place}; send an object or an array of objects") from None
 
 
 def _no_number(name: str) -> None:
-    raise _RequestError(400, f"the request is not JSON: {name} is no number; send null where it is not known")
+    raise HTTPException(400, f"the request is not JSON: {name} is no number; send null where it is not known")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -324,7 +288,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(read) < len(pairs):
         names = [name for name, _ in pairs]
         name = next(name for place, name in enumerate(names) if name in names[:place])
-        raise _RequestError(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
+        raise HTTPException(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
     return read
 
 
@@ -356,10 +320,7 @@ def _bound(limits: Limits) -> socket.socket:
 
 
 def serve(service: Service, limits: Limits) -> None:
-    """Serve until a signal ends it, and close the service.
-
-    Raises a ModelError if the port cannot be had, or the token cannot be read.
-    """
+    """Serve until a signal ends it, and close the service; a ModelError if the port or the token cannot be had."""
     log_json()
     with service, _bound(limits) as listening:
         sys.setswitchinterval(SWITCH)

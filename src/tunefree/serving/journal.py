@@ -3,15 +3,6 @@
 A transaction is durable once it is committed: when the process is killed at any moment, what was committed is there and
 nothing else. SQLite's write-ahead log is written at each commit; it is also flushed to the disk unless only the end of
 the process has to be survived, and not that of the machine.
-
->>> journal = Journal(None)
->>> with journal.transaction():
-...     journal.keep_waiting([Waiting("a", {"age": 25.0}, None)], most=10)
-0
->>> with journal.transaction():
-...     sequence = journal.add([{**journal.waiting(["a"])["a"].row, "rich": "no"}], [], ["a"])
->>> [(event.sequence, event.rows) for event in journal.events_after(0)], journal.waiting(["a"])
-([(1, [{'age': 25.0, 'rich': 'no'}])], {})
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ import json
 import queue
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -126,8 +125,7 @@ class Learner:
         self.failure: str | None = None  # why the last version could not be saved
         self.n_published = 0
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
-        self._todo: deque[Request | Due | None] = deque()  # what was taken of the queue
-        self._together: list[Request] = []  # what of it is learned next
+        self._together: list[Request] = []  # what was taken of the queue and is learned next
         self._names, self._n_rows = set[str](), 0  # of these requests and their rows
         self._looked = 0.0  # when rows that have waited too long were dropped last
         started: Future[None] = Future()
@@ -149,7 +147,7 @@ class Learner:
     @property
     def n_queued(self) -> int:
         """Requests that wait to be learned."""
-        return self._queue.qsize() + len(self._todo)
+        return self._queue.qsize() + len(self._together)
 
     @property
     def n_rises(self) -> int:
@@ -174,20 +172,19 @@ class Learner:
             started.set_exception(error)
             return
         started.set_result(None)
-        is_open = True
-        while is_open:
-            self._fetch()
-            while self._todo:
-                task = self._todo.popleft()
-                if isinstance(task, Request):
-                    self._put(task)
-                    continue
+        while True:
+            try:
+                task = self._queue.get(timeout=self._patience())
+            except queue.Empty:
                 self._process()
-                if task is None:
-                    is_open = False
-                else:
-                    task.do()
+                continue
+            if isinstance(task, Request):
+                self._put(task)
+                continue
             self._process()
+            if task is None:
+                break
+            task.do()
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
@@ -209,15 +206,13 @@ class Learner:
             self._counts.rows_replayed = self.unsaved
             tell("replayed", rows=self.unsaved)
 
-    def _fetch(self) -> None:
-        """Take submitted requests up to the end; if there are none, wait for one or until it is time to publish."""
-        patience = TICK
+    def _patience(self) -> float:
+        """Seconds to wait for a request: none while others are to be learned, and until it is time to publish."""
+        if self._together:
+            return 0.0
         if self._is_stale and self.broken is None:
-            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
-        with suppress(queue.Empty):
-            self._todo.append(self._queue.get(timeout=patience))
-            while self._todo[-1] is not None and len(self._todo) < TOGETHER:
-                self._todo.append(self._queue.get_nowait())
+            return min(max(self._publish_at - time.monotonic(), 0.0), TICK)
+        return TICK
 
     @property
     def _is_stale(self) -> bool:
@@ -341,8 +336,8 @@ class Learner:
             request.rows = [next(checked) for _ in request.rows]
         return requests, converted
 
-    def _written(self, requests: list[Request]) -> list[Event]:
-        """The events of rows to be learned, after they are written to the journal."""
+    def _written(self, requests: list[Request]) -> list[Request]:
+        """The requests that have rows to learn, after these are written to the journal as events."""
         if not requests:
             return []
         with self._journal.transaction():
@@ -352,9 +347,9 @@ class Learner:
                 if request.name is not None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
                     self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
-        return [Event(request.sequence, request.rows, request.remembered) for request in requests if request.rows]
+        return [request for request in requests if request.rows]
 
-    def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
+    def _learn(self, events: Sequence[Event | Request], converted: Converted | None = None) -> None:
         """Learn events together, whose rows were converted to something as they were checked.
 
         They are learned one by one if the model would depend on which of them came together, which a process that is

@@ -11,7 +11,6 @@ import asyncio
 import json
 import math
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +20,8 @@ from tunefree.core.errors import TunefreeError
 from tunefree.losses.objectives import chosen
 from tunefree.pool.waiting import remembered
 from tunefree.serving.events import Counts, tell
-from tunefree.serving.journal import Journal, Row, StoreError, Waiting
-from tunefree.serving.learner import Published, without_frames
+from tunefree.serving.journal import Row, StoreError, Waiting
+from tunefree.serving.learner import Learner, Published, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
 from tunefree.stream.batch import Batch, Refused
@@ -52,17 +51,9 @@ class Asked:
 class Predictor:
     """Predicts with the model published last; ``odd`` counts oddities of rows, ``n_queued`` requests."""
 
-    def __init__(
-        self,
-        published: Callable[[], Published],
-        reader: Reader,
-        journal: Journal,
-        keeping: Keeping,
-        counts: Counts,
-        odd: Refused,
-    ) -> None:
-        self._published, self._reader, self._journal, self._keeping = published, reader, journal, keeping
-        self._counts, self._odd, self.n_queued = counts, odd, 0
+    def __init__(self, learner: Learner, reader: Reader, keeping: Keeping, counts: Counts) -> None:
+        self._learner, self._reader, self._keeping, self._counts = learner, reader, keeping, counts
+        self.odd, self.n_queued = Refused(target=learner.trained.encoder.target), 0
         self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
         self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # of requests in an event loop
         self._unkept = list[Asked]()
@@ -100,14 +91,14 @@ class Predictor:
         """Predict the next rows of a request."""
         try:
             with self._lock:
-                self._predict(asked, self._published())
+                self._predict(asked, self._learner.published)
         except TunefreeError as error:
             raise without_frames(error) from None
 
     def _predict(self, asked: Asked, published: Published) -> None:
         start, model = len(asked.answers), published.model
         rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
-        batch, unknown = self._reader.batch(published, rows, self._odd)
+        batch, unknown = self._reader.batch(published, rows, self.odd)
         predictions = model.predict(batch.rows)
         answers = _answers(model, predictions, batch)
         if asked.layout != PLAIN:
@@ -133,8 +124,8 @@ class Predictor:
         if not waiting:
             return
         try:
-            with self._journal.transaction():
-                self._counts.waiting_dropped_for_size += self._journal.keep_waiting(waiting, self._keeping.remember)
+            with (journal := self._learner.store.journal).transaction():
+                self._counts.waiting_dropped_for_size += journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as error:
             self._counts.waiting_not_kept += len(waiting)
             tell("not written", problem=str(error))
@@ -144,7 +135,7 @@ class Predictor:
     def oddities(self) -> list[Row]:
         """Oddities of rows."""
         with self._lock:
-            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd = Refused(target=self.odd.target, tally=self.odd.tally.copy(), comparison=self.odd.comparison)
             odd.compare()
         return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 

@@ -6,7 +6,6 @@ mistake than news. Classes can be opened; further columns are learned by a train
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import compress
 from typing import Any
 
@@ -25,8 +24,7 @@ from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
-MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
-OTHERS = "(others)"
+MOST_LETTERS = 200  # of a name that clients send, in messages
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'`"
 
 
@@ -35,7 +33,7 @@ class Reader:
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
-        self._ignored = Counter[str]()
+        self.n_ignored = 0  # values of columns that were ignored
         self._row_encoder: RowEncoder | None = None
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
@@ -69,7 +67,7 @@ class Reader:
         if (batch := self._known_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows)
-        self._count_ignored(unknown)
+        self.n_ignored += sum(map(len, unknown))
         return encoder.encode(chunk, False, odd, False), unknown
 
     def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
@@ -87,15 +85,6 @@ class Reader:
             odd.comparison.add_seen(seen, REQUEST)
         return Batch(encoded[0], None, np.ones(len(rows)), np.arange(1, len(rows) + 1), file=REQUEST)
 
-    def _count_ignored(self, unknown: list[list[str]]) -> None:
-        for name in [name for names in unknown for name in names]:
-            is_counted = name in self._ignored or len(self._ignored) < MOST_NAMES
-            self._ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
-
-    def ignored(self) -> Counter[str]:
-        """Rows with a column that was ignored, by its name, so far; other threads may ask."""
-        return Counter(dict(self._ignored))
-
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
 
@@ -108,7 +97,7 @@ class Reader:
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
         converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
-        self._count_ignored(unknown)
+        self.n_ignored += sum(map(len, unknown))
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
             row, dropped = flattened(row) if names else row, {*names, *no_id}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ class Service:
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
     ) -> None:
-        self.admission, self.counts, self._keeping = admission, Counts(), keeping
+        self.admission, self.counts = admission, Counts()
         if model is not None:
             check_serves(model)
         place = None if folder is None else Path(folder)
@@ -85,13 +84,10 @@ class Service:
             if name in (encoder.target, encoder.weight, encoder.group):
                 problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
                 raise ModelError(f"{problem}; name another")
-            self.odd = Refused(target=encoder.target)  # what was odd about rows that were predicted
             learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
             self.learner = Learner(self.store, current, learns, keeping, self.counts)
             self.explainer = Explainer(self.learner, explains)
-            self.predictor = Predictor(
-                lambda: self.learner.published, predicts, self.store.journal, keeping, self.counts, self.odd
-            )
+            self.predictor = Predictor(self.learner, predicts, keeping, self.counts)
         except BaseException:
             self.store.close()
             raise
@@ -167,12 +163,12 @@ class Service:
     def _take(self, model: Trained, reason: str) -> int:
         check_serves(model)
         number = self.learner.replace(model, reason)
-        self.odd.comparison = None
+        self.predictor.odd.comparison = None
         return number
 
     def state(self) -> Row:
         """The state of the model, the rows learned, and the losses of these rows before they were learned."""
-        learner, published, counts = self.learner, self.learner.published, self.counts
+        learner, published = self.learner, self.learner.published
         model, metrics = published.model, learner.trained.progress.progressive[0]
         return {
             "version": self.store.versions[-1].number,
@@ -187,17 +183,13 @@ class Service:
             "drift_count": learner.n_rises,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored_columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
+            "values_ignored": sum(reader.n_ignored for reader in self._readers),
             "learn_queue": learner.n_queued,
             "predict_queue": self.predictor.n_queued,
-            "learned": counts.rows_learned,
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
             "waiting": self.store.journal.n_rows["waiting"],
-            "most_waiting": self._keeping.remember,
-            "dropped_for_size": counts.waiting_dropped_for_size,
-            "dropped_for_age": counts.waiting_dropped_for_age,
         }
 
 

@@ -58,12 +58,7 @@ class Keeping(Parameters):
 
 @dataclass(frozen=True)
 class Limits(Parameters):
-    """Who may ask, and how much.
-
-    >>> Limits(host="0.0.0.0")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: `host='0.0.0.0'` lets other machines in; name a file with a token by `token_file`
-    """
+    """Who may ask, and how much."""
 
     host: str = parameter("127.0.0.1", "The address to listen on; by default this machine only.", SERVER)
     port: int = parameter(8000, "0 for any that is free.", SERVER, low=0, high=65535, metavar="PORT")

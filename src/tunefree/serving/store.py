@@ -1,14 +1,5 @@
 """A model in operation on disk: one folder with numbered versions, a journal, and a lock.
 
-```text
-people.store/
-    journal.sqlite            what was sent since the oldest version that is kept; which version is the current one
-    versions/000003.model     model files
-    current.model             a link to the current version, for other commands
-    incoming/                 where to put a model that is to become a version
-    lock                      while a process writes
-```
-
 A version is written as a file first, and counts from the transaction on that names it in the journal. So the process
 may end at any moment: the current version and the events of the journal that follow it are the model.
 """
@@ -37,16 +28,6 @@ class Store:
     A new store begins with ``model``; without a folder it is in memory and has no versions. ``durability`` is that of
     the journal, and so many versions are ``kept``, with the rows since the oldest of them. Raises a ModelError if the
     folder cannot be written, is written by another process, or there is neither a store nor a model.
-
-    >>> import tempfile
-    >>> from tunefree.stream.source import open_source
-    >>> from tunefree.model_files.plan import Plan
-    >>> from tunefree.training.training import train
-    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
-    >>> folder = Path(tempfile.mkdtemp()) / "people.store"
-    >>> with Store(folder, train(open_source(table), Plan(target="rich"))) as store:
-    ...     store.versions[-1].number, store.current().model.classes
-    (1, ['no', 'yes'])
     """
 
     def __init__(

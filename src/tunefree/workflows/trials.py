@@ -211,7 +211,7 @@ def run(
         return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
 
 
-def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan, in_order: bool) -> Learn:
+def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
     """The model that a plan makes, as an entrant; it predicts rows of the last of some tables."""
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
@@ -220,7 +220,7 @@ def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan, in_order: boo
             names = parts[0].groups(plan.groups)
             assert names is not None
             learned = learned[np.argsort(names[learned], kind="stable")]
-        elif not in_order:
+        else:
             learned = np.random.default_rng(0).permutation(learned)
         trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
         predictions, _ = known_model(trained, parts, truth)(learned, judged)
@@ -289,7 +289,6 @@ def compare(
     models: Mapping[str, Trained],
     learned: Data | None = None,
     n_jobs: int | None = None,
-    in_order: bool = False,
     groups: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> PairedComparison:
@@ -316,5 +315,5 @@ def compare(
     truth = truth_of(parts, list(dict.fromkeys(labels)), data.groups(groups))
     entrants: dict[str, Learn] = {name: known_model(model, parts, truth) for name, model in models.items()}
     if not models:
-        entrants["tunefree"] = learned_model(parts, truth, plan, in_order)
-    return run(parts, truth, entrants, learned is not None or not models, True, in_order, n_jobs, tell)
+        entrants["tunefree"] = learned_model(parts, truth, plan)
+    return run(parts, truth, entrants, learned is not None or not models, n_jobs=n_jobs, tell=tell)
