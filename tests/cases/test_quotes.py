@@ -65,7 +65,7 @@ def test_a_quote_that_is_never_closed_costs_its_own_row(tmp_path, line, number, 
     lines = with_row(number, line)
     records, tally = read(tmp_path, lines, skip=True, block_size=block_size)
     assert len(records) == N - 1 and tally.count == 1
-    assert tally.reasons[0].problem.startswith("a double quote is never closed")
+    assert tally.first[0].split(": ", 1)[1].startswith("a double quote is never closed")
     with pytest.raises(DataError, match=f"row {number}: a double quote is never closed"):
         read(tmp_path, lines, block_size=block_size)
 

@@ -138,7 +138,7 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert csv.read_csv(io.BytesIO(out.encode())).to_pydict() == expected
     late = b"price;tax\n" + b"1868;1.5\n" * 3000 + b"1868;1,5\n"
     status, _, err = run("predict", model, "-", "--on-bad-row", "skip", stdin=late)
-    assert status == 0 and "row 3001, column 'tax': … is not a number (--decimal and --thousands" in err
+    assert status == 0 and "row 3001, column 'tax': '1,5' is not a number (--decimal and --thousands" in err
     of_thousands, notes = predictions(run, model, alone, "--decimal", ",", "--thousands", ".")
     alone.write_text("price;tax\n1868;2\n2411;3\n")
     assert of_thousands == predictions(run, model, alone)[0] and notes == []

@@ -134,7 +134,7 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
     list(begin(open_source(path), plan, bad).batches)
     assert len(cut_up) > 2 and union.skipped.count == 4
     first = [sorted(part.reasons, key=lambda reason: reason.row) for part in (union.skipped, bad.tally)]
-    assert first[0] == first[1]
+    assert first[0] == first[1] and sorted(union.skipped.first) == sorted(bad.tally.first)
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1000, 90), (7, 7), (5, 20), (10, 1)])

@@ -269,12 +269,15 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
 
 
 def tell_of_rows(bad: BadRows) -> None:
-    """Print the reasons for which rows were skipped, with their numbers, and the oddities of rows that were used."""
+    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
     from tunefree.workflows.findings import oddity_findings
 
-    for reason in bad.tally.reasons:
-        rows = "1 row" if reason.rows == 1 else f"{reason.rows:,} rows"
-        typer.echo(as_options(f"{rows} skipped, the first: {reason.place}: {reason.problem}"), err=True)
+    if bad.tally.count:
+        rows = "1 row" if bad.tally.count == 1 else f"{bad.tally.count:,} rows"
+        typer.echo(as_options(f"{rows} skipped, the first: {bad.tally.first[0]}"), err=True)
+    reasons = bad.tally.reasons
+    for reason in reasons if len(reasons) > 1 else []:
+        typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
     for finding in oddity_findings(bad.tally.oddities):
         typer.echo(as_options(f"note: {finding}"), err=True)
 

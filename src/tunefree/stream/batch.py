@@ -18,6 +18,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.part import restored as restored_block
 from tunefree.core.rows import Block, part, rows_at, saved, together
 
+MOST_MESSAGES = 5  # that are kept whole
 MOST_REASONS = 20  # that are distinguished; rows of further ones are counted together
 MOST_LETTERS = 200  # of a reason, and of a name in it
 OTHER = "other reasons"
@@ -71,31 +72,40 @@ Reasons = Annotated[list[Reason], schema.Sequence(schema.Record(Reason), MOST_RE
 
 @dataclass
 class Tally:
-    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met."""
+    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met.
+
+    The messages of the ``first`` five are kept, too; files do not have them.
+    """
 
     count: int = 0
     unlabelled: int = 0  # rows that lacked a label and were left out for it; these are counted here only
     reasons: Reasons = field(default_factory=list)  # why rows could not be used, the first met first
     oddities: Reasons = field(default_factory=list)  # of rows that were used, in the order of their first rows
 
+    def __post_init__(self) -> None:
+        self.first: list[str] = []
+
     def note(self, oddity: Reason) -> None:
         """Count rows that are used although something about them is odd."""
         _merge(self.oddities, replace(oddity, column=_cut(oddity.column)))
 
     def is_new(self, error: DataError) -> bool:
-        """Whether no row before had this problem."""
+        """Whether a row with this problem is reported with its row number."""
         known = ((reason.problem, reason.column) for reason in self.reasons)
-        return (reason_of(error.problem), _cut(error.column)) not in known
+        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in known
 
     def add(self, error: DataError) -> None:
         """Count a row."""
         self.count += 1
+        if len(self.first) < MOST_MESSAGES:
+            self.first.append(str(error))
         reason = Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0))
         _merge(self.reasons, reason)
 
     def add_all(self, other: Tally) -> None:
         """Count the rows of another tally, which come after these."""
         self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
+        self.first += other.first[: MOST_MESSAGES - len(self.first)]
         for reason in other.reasons:
             _merge(self.reasons, reason)
         for oddity in other.oddities:
@@ -111,7 +121,9 @@ class Tally:
 
     def copy(self) -> Tally:
         """A tally that goes on by itself."""
-        return replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
+        other = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
+        other.first = [*self.first]
+        return other
 
 
 def _merge(known: list[Reason], reason: Reason) -> None:
