@@ -72,7 +72,7 @@ def test_a_full_device_is_one_line(done, data, tmp_path, monkeypatch, capfd):
     done("train", data, "-t", "rich", "-o", model, *QUICK, "-q")
     for command in (["predict", model, data], ["--help"]):
         with open("/dev/full", "w") as full:  # a process also writes at its end
-            program = [sys.executable, "-m", "tunefree.cli", *command]
+            program = [sys.executable, "-m", "tunefree", *command]
             done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert is_told_of_a_full_device(done.returncode, done.stderr), done.stderr
     for options in ([], ["--json"]):

@@ -73,7 +73,7 @@ def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_p
     lines = [json.dumps(row).encode() + b"\n" for row in rows]
     (tmp_path / "first.jsonl").write_bytes(b"".join(lines))
     header, *expected = run("predict", model, tmp_path / "first.jsonl")[1].splitlines()
-    command = [sys.executable, "-m", "tunefree.cli", "predict", str(model), "-"]
+    command = [sys.executable, "-m", "tunefree", "predict", str(model), "-"]
     with subprocess.Popen(command, stdin=-1, stdout=-1, bufsize=0) as process:
 
         def answer(*parts):

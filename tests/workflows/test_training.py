@@ -124,7 +124,7 @@ def killed_and_resumed(arguments, output, n_kills):
         process.kill()
         assert process.wait() == -signal.SIGKILL
         yield
-    subprocess.run([sys.executable, "-m", "tunefree.cli", *arguments], check=True)
+    subprocess.run([sys.executable, "-m", "tunefree", *arguments], check=True)
     assert not checkpoint.exists()
     yield
 
