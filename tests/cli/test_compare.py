@@ -36,7 +36,7 @@ def test_a_model_that_learns_here(at):
     status, out, err = at("compare", "train.csv", *options, "--json", "--n-jobs", "1")
     assert status == 0 and "random forest, part 5 of 5" in err
     told = json.loads(out)
-    assert told["models"][0]["name"] == "tunefree" and (told["rows"], told["groups"]) == (200, 100)
+    assert told["models"][0]["name"] == "tunefree" and (told["rows"], told["groups"]) == (300, 150)
     assert told["models"][1]["better"] == "tunefree"
 
 

@@ -270,3 +270,8 @@ def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
     restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
     encoder, after = read([second], encoder=restored)
     assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
+
+
+def test_strings_of_lists_have_the_logarithms_of_their_own_counts():
+    rows = named_rows(*encoded({"tags": [["b", "a", "b"], ["a", "c", "c", "c"]]}))
+    assert rows == [{"tags=b": pytest.approx(np.log2(3)), "tags=a": 1.0}, {"tags=a": 1.0, "tags=c": 2.0}]

@@ -105,3 +105,15 @@ def test_costs_that_cannot_be_meant(text):
 def test_what_decides_nothing(weight, threshold, words):
     with pytest.raises(ModelError, match=words):
         decisions(scored([0.5], [1], [weight]), LABELS, threshold=threshold)
+
+
+def test_curves_are_those_of_the_areas_below_them():
+    probability, codes, weight = draws()
+    one = scored(probability, codes, weight)
+    roc, precision = decisions(one, LABELS).curves.values()
+    assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(one.metrics(weight)["auc"])
+    hits = (weight * codes * (probability >= 0.5)).sum() / (weight * codes).sum()
+    at = np.flatnonzero(np.isclose(precision[:, 0], hits))
+    shown = (weight * codes * (probability >= 0.5)).sum() / (weight * (probability >= 0.5)).sum()
+    assert np.isclose(precision[at, 1], shown).any()
+    assert decisions(scored([0.2, 0.9], [1, 1]), LABELS).curves == {}

@@ -176,3 +176,9 @@ def test_rows_of_a_group_count_as_one_where_they_agree():
     told = [measures(one) for one in (single, whole)]
     assert told[1]["error"] == pytest.approx(told[0]["error"], abs=1e-3)  # Wilson's interval of 400
     assert told[1]["interval_width"] == (1.0, None, None)  # the same without any part
+
+
+def test_areas_leave_out_rows_of_classes_that_the_model_does_not_know():
+    p, codes = np.array([0.1, 0.4, 0.35, 0.8, 0.99]), np.array([0, 0, 1, 1, 2])
+    one = Scored(np.ones(5), {}, codes, (p >= 0.5).astype(int), scores=p[:, None], n_classes=2)
+    assert one.metrics(np.ones(5))["auc"] == pytest.approx(0.75)
