@@ -141,9 +141,9 @@ def write_package(folder, monkeypatch, changed=lambda content: content, **fields
 
 
 @pytest.fixture
-def told(monkeypatch, caplog) -> Any:
+def log(monkeypatch, caplog) -> Any:
     """What is logged of compilation in a test."""
-    monkeypatch.setattr(loading, "told", set())
+    monkeypatch.setattr(loading, "logged", set())
     return caplog
 
 
@@ -162,7 +162,7 @@ MISFITS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reason", MISFITS)
-def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(reason, folder, monkeypatch, told):
+def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(reason, folder, monkeypatch, log):
     write_package(folder, monkeypatch, **MISFITS[reason])
     monkeypatch.setattr(exporting, "bitcode_of", lambda kernel: bitcode_of_add().code)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
@@ -170,28 +170,28 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
         Compiled(add, states={"state": Sums})(state, block, True, mask)
         add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes()
-    (line,) = told.messages
+    (line,) = log.messages
     assert line.startswith(f"compiling {ADD.name}, ")
     assert reason in line and "\n" not in line
 
 
-def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, told):
+def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, log):
     write_package(folder, monkeypatch, **STALE)
     monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
     exporting.obstacle.cache_clear()
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     Compiled(add, states={"state": Sums})(state, block, True, mask)
-    assert re.search(r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'", told.text)
+    assert re.search(r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'", log.text)
     add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes() and not list(folder.glob("*.code"))
     exporting.obstacle.cache_clear()
 
 
 @pytest.mark.parametrize("fields", [{}, {"fingerprint": ""}], ids=["as exported", "after a change of comments"])
-def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, told):
+def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, log):
     write_package(folder, monkeypatch, **fields)
     Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
-    assert not told.messages
+    assert not log.messages
 
 
 def test_bitcode_is_the_same_each_time_and_has_no_names_of_values():

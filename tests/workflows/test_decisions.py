@@ -1,6 +1,8 @@
 """Decisions: the counts by hand, the threshold of least cost, groups and weights, and what is refused."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -117,3 +119,8 @@ def test_curves_are_those_of_the_areas_below_them():
     shown = (weight * codes * (probability >= 0.5)).sum() / (weight * (probability >= 0.5)).sum()
     assert np.isclose(precision[at, 1], shown).any()
     assert decisions(scored([0.2, 0.9], [1, 1]), LABELS).curves == {}
+
+
+def test_evaluate_does_not_wait_for_scikit_learn():
+    imports = "import sys, tunefree.report.decisions, tunefree.workflows.evaluation; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", imports]).returncode == 0

@@ -63,11 +63,11 @@ class Command(TyperCommand):
     """A command whose options are given once, unless they may be given again."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
-        for parameter in given:
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for parameter in order:
             if parameter.param_type_name == "argument" or parameter.multiple or parameter.is_flag:  # type: ignore[attr-defined]
                 continue
-            if given.count(parameter) > 1 and not ctx.resilient_parsing:
+            if order.count(parameter) > 1 and not ctx.resilient_parsing:
                 ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
         return super().parse_args(ctx, args)
 

@@ -190,8 +190,8 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**values: Any) -> None:
         for name, (group, names) in groups.items():
-            given = {key: values.pop(key) for key in names if key in values}
-            values[name] = group(**{key: value for key, value in given.items() if value is not None})
+            arguments = {key: values.pop(key) for key in names if key in values}
+            values[name] = group(**{key: value for key, value in arguments.items() if value is not None})
         command(**values)
 
     run.__doc__ = command.__doc__

@@ -28,7 +28,7 @@ from tunefree.core.fields import State, views_type
 from tunefree.core.storage import whole_file
 
 log = logging.getLogger(__name__)
-told: set[tuple[str, ...]] = set()  # reasons for which code was compiled
+logged: set[tuple[str, ...]] = set()  # reasons for which code was compiled
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 
@@ -78,8 +78,8 @@ def new_code(declaration: Declaration) -> bytes | None:
 
 def tell(level: int, line: str, *reasons: str) -> None:
     """Log that code is compiled, which takes seconds, or is not, unless another one was for these reasons."""
-    if reasons not in told:
-        told.add(reasons)
+    if reasons not in logged:
+        logged.add(reasons)
         log.log(level, "%s, since %s", line, ", and ".join(reasons))
 
 

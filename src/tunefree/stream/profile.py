@@ -246,8 +246,8 @@ class Comparison:
         for place, missing, before in missing_more(profile, self.here):
             shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
-        told = {place for problem, place in self.odd if problem != _BEYOND}
-        others = set(differing(profile, self.here)) - told
+        noted = {place for problem, place in self.odd if problem != _BEYOND}
+        others = set(differing(profile, self.here)) - noted
         if others:
             problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tunefree.core.errors import ModelError
 from tunefree.pool.targets import place_of
@@ -170,6 +169,8 @@ def _curves(rows: _Rows) -> dict[str, np.ndarray]:
     """Shares of false alarms and hits, and of hits and precision, by threshold."""
     if rows.is_of_class.all() or not rows.is_of_class.any():
         return {}
+    from sklearn.metrics import precision_recall_curve, roc_curve  # it takes long to import
+
     false, hit, _ = roc_curve(rows.is_of_class, rows.probability, sample_weight=rows.weight)
     precision, recall, _ = precision_recall_curve(rows.is_of_class, rows.probability, sample_weight=rows.weight)
     curves = {"roc": np.column_stack([false, hit]), "precision": np.column_stack([recall, precision])}
