@@ -45,3 +45,13 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
     assert (learned["rows"], learned["model"]) == (3000, str(model)) and learned["lower_bounds"]
     done("report", model, "-o", tmp_path / "r.html")
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
+
+
+def test_rows_of_weight_0_are_no_rise(done, tmp_path):
+    table = stream(change=1500) | {"w": np.where(np.arange(3000) < 1500, 1.0, 0.0)}
+    data = write(tmp_path / "stream.csv", table)
+    counts = []
+    for option in ("--ignore", "--weight"):
+        out, _ = done("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK, "--json", option, "w")
+        counts.append(json.loads(out)["drift_count"])
+    assert counts == [1, 0]

@@ -131,6 +131,8 @@ def test_a_line_too_long(tmp_path):
         list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
     lines = list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, delimiters=","))
     assert lines[0].data.tobytes() == b'"x\n' and together(lines) == b'"' + b"x\n" * 64
+    with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and 1,073,741,824, not 0"):
+        open_source(written(tmp_path / "d", b"x,y\n1,2\n"), max_line_bytes=0)
 
 
 PEOPLE = "name;price\nJosé;1\nZoë;2\nŁukasz;3\n"
