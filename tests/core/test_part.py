@@ -77,6 +77,13 @@ def test_an_attribute_without_a_role_is_an_error_as_a_part_is_saved_or_copied():
             use(sums)
 
 
+def test_copies_have_blank_scratch():
+    sums = nested()
+    copy_of_sums = sums.copied()
+    assert sums.work.all() and not copy_of_sums.work.any() and not copy_of_sums.inner.work.any()
+    assert (copy_of_sums.latest == sums.latest).all() and copy_of_sums.units is sums.units
+
+
 def test_a_file_has_what_is_declared_and_is_checked():
     sums = nested()
     arrays, header = sums.save_state()

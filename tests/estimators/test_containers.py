@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import tunefree
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
@@ -34,6 +35,15 @@ def test_sparse_columns_beside_others_are_what_they_hold(cls, beside, fill_value
     plain = pd.DataFrame({**other, "b": values})
     frame = pd.DataFrame({**other, "b": sparse_column(values, fill_value)})
     assert (cls().fit(frame, Y).predict_proba(frame) == cls().fit(plain, Y).predict_proba(plain)).all()
+
+
+@both
+def test_zeros_that_are_stored_are_as_others(cls):
+    X = np.column_stack([FIRST, SECOND])
+    stored = sparse.csr_array((X.ravel(), np.tile([0, 1], N), np.arange(0, 2 * N + 1, 2)), shape=X.shape)
+    few = sparse.csr_array(X)
+    assert few.nnz < stored.nnz
+    assert (cls().fit(stored, Y).predict_proba(stored) == cls().fit(few, Y).predict_proba(few)).all()
 
 
 @both

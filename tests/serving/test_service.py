@@ -119,6 +119,34 @@ def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     assert state["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
     assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
     assert one.state()["waiting"] == 0
+    one.predict([{"id": 9, **rows(N, N + 1, "rich")[0]}])
+    assert one.counts.waiting_dropped_for_size == 1
+
+
+def test_requests_with_rows_of_a_group_that_come_together_are_learned_one_by_one(service, tmp_path):
+    """A process that is started again reads them from the journal, and does not know which came together."""
+    grouped = table(0, N) | {"who": np.repeat(np.arange(N // 5), 5)}
+    train(open_source(grouped), plan(groups="who", learner="pool")).save(tmp_path / "m")
+    alone, together = (service(tmp_path / "m") for _ in range(2))
+    begun, go_on = threading.Event(), threading.Event()
+    sent = [{**row, "who": N + place // 5} for place, row in enumerate(rows(N, N + 60))]
+    for row in sent:
+        alone.learn([row])
+
+    def hold():
+        begun.set()
+        assert go_on.wait(NEVER)
+
+    holding = threading.Thread(target=together.learner.between, args=(hold,))
+    holding.start()
+    assert begun.wait(NEVER)
+    answers = [together.learner.submit(Request([row])) for row in sent]
+    go_on.set()
+    holding.join()
+    assert [answer.result(NEVER) for answer in answers] == [{"learned": 1}] * len(sent)
+    assert together.state()["progressive_loss"] == alone.state()["progressive_loss"]
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(together, unknown) == predicted(alone, unknown)
 
 
 def test_rows_that_wait_too_long_are_dropped_and_counted(service):

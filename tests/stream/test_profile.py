@@ -68,6 +68,16 @@ def test_rows_of_the_same_distribution_are_not_odd(hash_bits):
     assert alarms == 0  # with a probability of 2 * 60 * profile.LEVEL at most, it would not be
 
 
+def test_many_columns_have_no_more_false_alarms():
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        first, later = (
+            pa.record_batch({f"g{k}": np.where(random.random(n) < 0.1, np.nan, 1.0) for k in range(600)})
+            for n in (1200, 1200)
+        )
+        assert oddities(learned(first), later) == []
+
+
 def test_what_is_odd_is_told():
     encoder, later = learned(table(0)), table(1, 200)
     assert oddities(encoder, replaced(later, "c0", ["DIESEL"] * 3 + ["hydrogen"] + ["Gas "] * 196)) == [

@@ -20,7 +20,7 @@ from tunefree.workflows.calibration import (
     equal_parts,
 )
 from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, evaluate, slices_of
-from tunefree.workflows.metrics import Scored, measures
+from tunefree.workflows.metrics import Scored, lift, measures
 
 
 def of_classes(probabilities, codes, weight):
@@ -182,3 +182,13 @@ def test_areas_leave_out_rows_of_classes_that_the_model_does_not_know():
     p, codes = np.array([0.1, 0.4, 0.35, 0.8, 0.99]), np.array([0, 0, 1, 1, 2])
     one = Scored(np.ones(5), {}, codes, (p >= 0.5).astype(int), scores=p[:, None], n_classes=2)
     assert one.metrics(np.ones(5))["auc"] == pytest.approx(0.75)
+
+
+def test_tenths_of_the_exposure_have_all_of_it():
+    rng = np.random.default_rng(0)
+    exposure, predicted = rng.exponential(size=(2, 300))
+    counts = rng.poisson(exposure * predicted)
+    tenths = lift(exposure, counts / exposure, predicted)
+    assert sum(tenth.exposure for tenth in tenths) == pytest.approx(exposure.sum())
+    assert sum(tenth.exposure * tenth.predicted for tenth in tenths) == pytest.approx((exposure * predicted).sum())
+    assert sum(tenth.exposure * tenth.actual for tenth in tenths) == pytest.approx(counts.sum())
