@@ -204,12 +204,12 @@ def codes_in(strings: Any) -> str:
     if not is_whole(strings):
         return ""
     present = without_signs(strings).drop_null()
-    if not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
+    lengths = pc.binary_length(present)
+    has_zeros = pc.any(pc.and_(pc.starts_with(present, "0"), pc.greater(lengths, 1))).as_py()
+    long = present.filter(pc.greater(lengths, 15))
+    if not (has_zeros or len(long)) or not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
         return ""
-    if pc.any(pc.match_substring_regex(present, r"^0[\dxX]")).as_py():
-        return ZEROS
-    long = present.filter(pc.greater(pc.binary_length(present), 15)).to_pylist()
-    return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
+    return ZEROS if has_zeros else EXACT if any(abs(int(text)) > 2**53 for text in long.to_pylist()) else ""
 
 
 def is_whole(strings: Any) -> bool:
@@ -217,10 +217,11 @@ def is_whole(strings: Any) -> bool:
     return _WHOLE.search(_first(strings)) is not None
 
 
-def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
-    """The notation in which most of the strings are numbers."""
+def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
+    """The notation in which most of the strings are numbers, the ``usual`` one where it is as likely as others."""
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
+    candidates = candidates if usual is None else [usual, *candidates]
     counted = pc.value_counts(strings)
     counted = counted.filter(pc.match_substring_regex(counted.field("values"), r"\d"))
     values, counts = counted.flatten()
