@@ -162,13 +162,8 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
         return None
     if column.kind not in QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
-    if not (column.na_values or getattr(column, "notation", None) or getattr(column, "format", None)):
-        if column.kind == Number.kind:
-            return column.convert(as_numbers(array, column.name, faults), faults)
-        strict_faults = Faults()
-        values = column.convert(array, strict_faults)
-        if not strict_faults:
-            return values
+    if column.kind == Number.kind and not (column.na_values or column.notation):
+        return column.convert(as_numbers(array, column.name, faults), faults)
     return column.convert(without_words(array, column.name, column.na_values, faults), faults)
 
 

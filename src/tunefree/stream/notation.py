@@ -219,6 +219,8 @@ def is_whole(strings: Any) -> bool:
 
 def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
     """The notation in which most of the strings are numbers, the ``usual`` one where it is as likely as others."""
+    if usual is not None and usual.fits_all(strings):
+        return usual
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
     candidates = candidates if usual is None else [usual, *candidates]
