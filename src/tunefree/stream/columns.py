@@ -373,11 +373,6 @@ def is_number(text: str) -> bool:
         return False
 
 
-def without_signs(strings: Array) -> Array:
-    """Strings; null where a sign says that a number or a date is missing."""
-    return nulled(strings, pc.is_in(strings, value_set=SIGNS))
-
-
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
     """Strings of numbers or dates, null where a sign or a word of the column says so; words and dashes are noted."""
     return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})

@@ -34,13 +34,13 @@ from tunefree.stream.columns import (
     LIKE_DATES,
     OF_WORDS,
     RARE_WORD,
+    SIGNS,
     Array,
     Faults,
     blank_to_null,
     decoded,
     family,
     without,
-    without_signs,
     without_words,
 )
 from tunefree.stream.kinds import (
@@ -75,7 +75,7 @@ from tunefree.stream.notation import (
     missing_words,
     notation_of,
 )
-from tunefree.stream.spellings import NULLS
+from tunefree.stream.spellings import NULLS, SIGNS_OF_MISSING
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare, and from which texts are guessed
@@ -90,6 +90,7 @@ MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
+_GONE = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
 _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
@@ -120,11 +121,15 @@ class Inference:
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
+        self.present = {
+            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_GONE)))
+            for name, strings in self.strings.items()
+        }
         as_written = {*column_types.categorical, *self.dates, *texts}
         texts_alone = [] if typed else [name for name in self.strings if name not in as_written]
         self.plain = {name for name in texts_alone if _are_plain_numbers(self.strings[name])}
-        others = [strings for name, strings in self.strings.items() if name not in self.plain]
-        with_points = [self.strings[name] for name in self.plain if semicolons]
+        others = [strings for name, strings in self.present.items() if name not in self.plain]
+        with_points = [self.present[name] for name in self.plain if semicolons]
         is_asked = column_types.notation is not None
         self.continental = not is_asked and is_continental([*others, *with_points], semicolons)
         self.in_doubt = self.continental and not is_continental(others)
@@ -167,14 +172,16 @@ class Inference:
 
     def notation(self, name: str) -> Notation | None:
         """The notation of a column of strings that are numbers; None for any other."""
-        if name not in self.strings or name in self.plain or codes_in(self.strings[name]):
+        if name not in self.strings or name in self.plain or codes_in(self.present[name]):
             return None
-        notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
-        if notation is not None and self.in_doubt and len(decimal_marks(self.strings[name])) > 1:
+        strings = self.present[name]
+        is_bare = len(strings) + self.strings[name].null_count == len(self.strings[name])
+        notation = notation_of(strings, self.continental, self.column_types.notation, is_bare)
+        if notation is not None and self.in_doubt and len(decimal_marks(strings)) > 1:
             problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         # Whole numbers are codes unless something that the user calls missing has made strings of them.
-        return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
+        return notation_of(strings, known=PLAIN) if notation is None and name in self.relieved else notation
 
     def target(self, name: str) -> tuple[str | None, Notation | None]:
         """What a target holds, None where it has no value, and the notation in which its texts are numbers."""
@@ -187,7 +194,7 @@ class Inference:
         if not self.typed and self.is_empty(name):
             return None, None
         if name in self.plain:
-            codes, is_named = codes_in(strings), name in self.column_types.numeric
+            codes, is_named = codes_in(self.present[name]), name in self.column_types.numeric
             if codes == EXACT:
                 return "string" if cast(strings, pa.int64())[1] else INTEGER, None
             is_code = codes == ZEROS and not is_named and pc.count_distinct(strings).as_py() <= MOST_LABELS
@@ -199,47 +206,45 @@ class Inference:
 
     def _target_notation(self, name: str) -> Notation | None:
         """The notation of a target of strings if most are numbers, too many different ones to be classes."""
-        notation, strings = self.notation(name), self.strings[name]
-        if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
+        notation, strings, is_named = self.notation(name), self.present[name], name in self.column_types.numeric
+        if notation is not None or (codes_in(strings) and not is_named):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
         numbers = strings.filter(_fitting(strings, likeliest))
-        is_most = 2 * len(numbers) > len(strings) - strings.null_count
+        is_most = 2 * len(numbers) > len(self.strings[name]) - self.strings[name].null_count
         is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
-        return likeliest if is_numeric or name in self.column_types.numeric else None
+        return likeliest if is_numeric or is_named else None
 
     def _guessed(self, name: str) -> Any:
         """The kind of column that strings look like."""
-        strings = self.strings[name]
+        strings, present = self.strings[name], self.present[name]
         if name in self.plain:
-            return self._category(name) if codes_in(strings) else Number(name)
+            return self._category(name) if codes_in(present) else Number(name)
         if not self.typed and _are_truths(strings):
             return Boolean(name)
         if looks_like_text(strings):
             return Text(name)
         if looks_like_booleans(strings):
             return Boolean(name, words=True)
-        column = self._quantity(name, strings, self.notation(name))
+        column = self._quantity(name, present, self.notation(name))
         words = missing_words(strings) if column is None else ()
-        rest = without(strings, words)
+        rest = without(present, words).drop_null()
         if words and not codes_in(rest):
             notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(rest, known=PLAIN)
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and are_of_words(strings, _DISTINCT, 3) and not look_nearly_like_dates(strings):
+        if column is None and are_of_words(strings, _DISTINCT, 3) and not look_nearly_like_dates(strings.drop_null()):
             return Text(name)
         return self._category(name) if column is None else column
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
-        strings = without_signs(strings)
         if (iso := _iso_dates(name, strings)) is not None:
             return iso
         if looks_like_times(strings):
             return TimeOfDay(name)
-        format = date_format_of(strings, self.continental)
-        if format is not None:
+        if (format := date_format_of(strings, self.continental)) is not None:
             return Timestamp(name, None, has_hours(format), format=format)
         is_pointed = notation is not None and notation.decimal == "."
         if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
@@ -248,15 +253,15 @@ class Inference:
 
     def _category(self, name: str) -> Category:
         """A category, and the doubt about it, if there is one."""
-        strings = self.strings[name]
-        codes, rare = codes_in(strings), _rare_word(strings, self.continental)
+        strings, present = self.strings[name].drop_null(), self.present[name]
+        codes, rare = codes_in(present), _rare_word(present, self.continental)
         doubt: tuple[str, ...] = ()
         if codes and not self.typed:
             doubt = codes, ""
         elif rare is not None and not codes:
             doubt = RARE_WORD, rare
         elif look_nearly_like_dates(strings):
-            doubt = LIKE_DATES, strings.drop_null()[0].as_py()
+            doubt = LIKE_DATES, strings[0].as_py()
         elif are_of_words(strings, 0.5, 2):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)
@@ -267,13 +272,13 @@ class Inference:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
         if name not in self.strings or name in self.plain:
             return Number(name)
-        return Number(name, self.column_types.notation or likeliest_notation(self.strings[name], self.continental))
+        return Number(name, self.column_types.notation or likeliest_notation(self.present[name], self.continental))
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
             return _timestamp(name, array.type)
-        strings = without_signs(blank_to_null(decoded(array).cast(pa.string(), safe=False)))
+        strings = blank_to_null(decoded(array).cast(pa.string(), safe=False), SIGNS_OF_MISSING).drop_null()
         if format is None and (iso := _iso_dates(name, strings)) is not None:
             return iso
         format = format or date_format_of(strings, self.continental)
@@ -314,9 +319,9 @@ def _are_truths(strings: Any) -> bool:
 
 def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
-    present = strings[:_SAMPLE].drop_null()
-    words = present.filter(pc.invert(_fitting(present, likeliest_notation(present, continental))))
-    return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
+    sample = strings[:_SAMPLE]
+    words = sample.filter(pc.invert(_fitting(sample, likeliest_notation(sample, continental))))
+    return words[0].as_py() if 0 < 2 * len(words) < len(sample) else None
 
 
 def _fitting(strings: Any, notation: Notation) -> Any:
@@ -330,23 +335,21 @@ def _iso_dates(name: str, strings: Array) -> Timestamp | None:
 
     Those with an offset are read in UTC.
     """
-    present = strings.drop_null()
-    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
+    if not len(strings) or not re.match(_DATE, text_at(strings, 0)):  # Arrow would compile each pattern anew
         return None
-    dates = as_iso(present)
+    dates = as_iso(strings)
     for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
         if pc.all(pc.match_substring_regex(dates, pattern)).as_py():
             are_dates = not cast(*to_timestamps(dates, zone))[1]
-            return Timestamp(name, zone, pc.any(pc.match_substring(present, ":")).as_py()) if are_dates else None
+            return Timestamp(name, zone, pc.any(pc.match_substring(strings, ":")).as_py()) if are_dates else None
     return None
 
 
 def looks_like_times(strings: Array) -> bool:
     """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_TIME, text_at(present, 0)):
+    if not len(strings) or not re.match(_TIME, text_at(strings, 0)):
         return False
-    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
+    return pc.all(pc.match_substring_regex(strings, _TIME)).as_py()
 
 
 def looks_like_booleans(strings: Array) -> bool:
@@ -454,7 +457,7 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     texts = dict[str, Any]()
     for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
         if name in trained.keys() | dates.keys() and family(array.type) == "string":
-            texts[name] = without_words(without(array, adapted.na_values), name, (), Faults())
+            texts[name] = without_words(without(array, adapted.na_values), name, (), Faults()).drop_null()
     if column_types.notation is not None and not texts.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
@@ -464,7 +467,7 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     for name, notation in trained.items():
         is_plain = name in plain and notation is None and column_types.notation is None and decimal != ","
         if name in texts and not is_plain:
-            strings, usual = texts[name].drop_null(), notation or PLAIN
+            strings, usual = texts[name], notation or PLAIN
             first = usual if decimal in (None, usual.decimal) else None
             likeliest = column_types.notation or likeliest_notation(strings, decimal == ",", first)
             if likeliest != usual and column_types.notation is None:
@@ -486,7 +489,7 @@ def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plai
     decimals: set[str] = set()
     for name in [*telling, *(plain if telling else ())]:
         if name in telling or not decimals:
-            marks = decimal_marks(texts[name].drop_null()[:_LOOKED_AT])
+            marks = decimal_marks(texts[name][:_LOOKED_AT])
             decimals |= marks if len(marks) == 1 else set()
     return decimals.pop() if len(decimals) == 1 else None
 
@@ -494,7 +497,7 @@ def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plai
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:
     """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
     trained, is_iso = column.format, _iso_dates(column.name, strings) is not None
-    if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
+    if not len(strings) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
         return trained
     format = None if is_iso else date_format_of(strings, decimal == ",") or trained
     if format != trained:
