@@ -147,6 +147,6 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
 def _value(partition: Partition, options: Options) -> Any:
     """The value as an Arrow array: a number if all are such, and the column is no other."""
     as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
-    is_text = partition.name in as_written or not pa.types.is_floating(options.types.get(partition.name, pa.float64()))
-    to = pa.float64() if partition.is_number and not is_text else pa.string()
+    known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
+    to = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
     return pa.nulls(1, to) if partition.text is None else string_array([partition.text]).cast(to)
