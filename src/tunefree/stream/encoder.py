@@ -87,12 +87,10 @@ def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = (
 
 def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
     """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
-    array = without(array, encoder.na_values)
-    is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
-    if encoder.typed or is_quantity or name in encoder.kept:
+    array, kind = without(array, encoder.na_values), next((c.kind for c in encoder.columns if c.name == name), None)
+    if encoder.typed or kind in QUANTITIES or name in encoder.kept:
         return array
-    is_text = any(column.name == name and column.kind == Text.kind for column in encoder.columns)
-    if family(array.type) == "string" and not is_text:
+    if family(array.type) == "string" and kind != Text.kind:
         array = to_dictionary(array)  # of few strings, each of which is looked at once
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
@@ -116,9 +114,6 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
     if family(array.type) != "string":
         return array
     name, kind = encoder.target, encoder.target_family
-    if name in encoder.notations:
-        values = to_numbers(array, name, faults, encoder.notations[name], *hints)
-        return number_array(values, np.isnan(values))
     if kind is None and not encoder.typed:  # the first value tells
         present = blank_to_null(decoded(array), NULLS).drop_null()[:1]
         kind, notation = Inference({name: present}, "", (), ColumnTypes(), typed=False).target(name)
@@ -126,12 +121,21 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
-    if kind not in ("number", INTEGER):
-        return array
-    values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
-    numbers, failed = cast(values, TARGET_TYPES[kind])
-    faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
-    return numbers
+    if kind == "number" or name in encoder.notations:
+        values = _as_numbers(encoder, array, name, faults, *hints)
+        return number_array(values, np.isnan(values))
+    if kind == INTEGER:
+        strings = without_words(array, name, (), faults)
+        array, failed = cast(strings, pa.int64())
+        faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
+    return array
+
+
+def _as_numbers(encoder: Any, array: Any, name: str, faults: Faults, *hints: str) -> np.ndarray:
+    """A target, weight or exposure as float64."""
+    notation = encoder.notations.get(name)
+    array = as_numbers(array, name, faults) if notation is None else array
+    return to_numbers(array, name, faults, notation, *hints)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -159,9 +163,7 @@ def _numbers_of(
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
-    array = without(chunk.data.column(name), encoder.na_values)
-    notation = encoder.notations.get(name)
-    numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
+    numbers = _as_numbers(encoder, without(chunk.data.column(name), encoder.na_values), name, faults)
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
     is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
     faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))

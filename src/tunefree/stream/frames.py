@@ -127,35 +127,28 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
     """The rows of a table that has no Arrow arrays, converted a part at a time."""
     make: Callable[..., Any]  # a part of a column as an Arrow array
     if is_pandas(frame):
-        names, n_rows, make = [str(column) for column in frame.columns], len(frame), _series_array
+        names, make = [str(column) for column in frame.columns], _series_array
+        columns = [column for _, column in frame.items()]
     elif isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
             raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
-        names, n_rows = [f"x{place}" for place in range(frame.shape[1])], len(frame)
+        names, columns = [f"x{place}" for place in range(frame.shape[1])], [*frame.T]
         make = number_array if frame.dtype == np.float64 else _as_array
     else:
         names, make = [str(key) for key in frame], _as_array
-        frame = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
-        lengths = [len(column) for column in frame]
-        n_rows = max(lengths, default=0)
-        if lengths != [n_rows] * len(names):
-            described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-            raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
+        columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
+    lengths = [len(column) for column in columns]
+    n_rows = max(lengths, default=0)
+    if lengths != [n_rows] * len(names):
+        described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+        raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
-        columns = zip(_part(frame, first, min(first + size, n_rows)), names, strict=True)
-        yield pa.record_batch([_array(column, label, name, first, make) for column, label in columns], names=names)
-
-
-def _part(frame: Any, first: int, stop: int) -> Iterable[Any]:
-    """The columns of the rows from ``first`` to before ``stop``."""
-    if isinstance(frame, np.ndarray):
-        return np.asfortranarray(frame[first:stop]).T
-    if isinstance(frame, list):
-        return [column[first:stop] for column in frame]
-    rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
-    return [column for _, column in rows.items()]
+        part = slice(first, first + size)
+        parts = columns if size >= n_rows else [getattr(column, "iloc", column)[part] for column in columns]
+        arrays = [_array(column, label, name, first, make) for column, label in zip(parts, names, strict=True)]
+        yield pa.record_batch(arrays, names=names)
 
 
 def _series_array(column: Any) -> Any:

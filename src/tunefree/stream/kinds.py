@@ -141,19 +141,14 @@ class Boolean(Category):
         if family(array.type) == "boolean":
             return to_numpy(array.cast(pa.int32()), -1), _BOTH
         index, values = super().convert(array, faults)
-        encoded = truths(values).dictionary_encode()
+        words = pc.index_in(pc.utf8_lower(values), value_set=TRUTH_WORDS)
+        encoded = pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), values).dictionary_encode()
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:
             known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
             wrong = np.flatnonzero(~known[index])
             faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
         return index, encoded.dictionary
-
-
-def truths(strings: Array) -> Array:
-    """Strings without white space around them; true and false for words that say so."""
-    words = pc.index_in(pc.utf8_lower(strings), value_set=TRUTH_WORDS)
-    return pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), strings)
 
 
 def converted(column: Any, array: Array | None, faults: Faults) -> Any:
@@ -295,7 +290,7 @@ def hour_of(local: np.ndarray) -> np.ndarray:
 
 def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
     """One-hot codes of integers, in the rows that have one."""
-    distinct, index = _distinct(values[here])
+    distinct, index = np.unique(values[here], return_inverse=True)
     seed = hash_name(part, hash_name(column))
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
     places = np.full(len(values), -1, np.int32)
@@ -320,15 +315,6 @@ def _shown(array: Array, row: int) -> str:
 
 def _integers(array: Array) -> np.ndarray:
     return to_numpy(array.cast(pa.int64()), 0)
-
-
-def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values and the place of each among them; without a sort where they lie close together."""
-    if not len(values) or np.ptp(values) > 4096:
-        return np.unique(values, return_inverse=True)
-    least = values.min()
-    present = np.bincount(values - least) > 0
-    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[values - least]
 
 
 class Text(Column):
