@@ -21,15 +21,26 @@ from tunefree.stream.arrays import cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
     QUANTITIES,
+    Bag,
+    Boolean,
+    Category,
     Faults,
+    Number,
+    Text,
+    TimeOfDay,
+    Timestamp,
+    Vector,
     as_numbers,
     blank_to_null,
+    converted,
     decoded,
     family,
     is_number,
+    not_a_number,
     number_key,
     restored_fields,
     to_dictionary,
+    to_numbers,
     without,
     without_nulls,
     without_words,
@@ -37,8 +48,7 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
-from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
+from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.plain import ROLES
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import INTEGER, TARGET_TYPES, Further, Inference, is_among, target_family_of

@@ -146,7 +146,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
         part = slice(first, first + size)
-        parts = columns if size >= n_rows else [getattr(column, "iloc", column)[part] for column in columns]
+        parts = columns if first == 0 and size >= n_rows else [getattr(column, "iloc", column)[part] for column in columns]
         arrays = [_array(column, label, name, first, make) for column, label in zip(parts, names, strict=True)]
         yield pa.record_batch(arrays, names=names)
 

@@ -13,9 +13,7 @@ import pyarrow.compute as pc
 
 from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
-    DTYPES,
     boolean_array,
-    cast,
     is_missing,
     nulled,
     string_array,
@@ -23,12 +21,12 @@ from tunefree.stream.arrays import (
     to_booleans,
     to_numpy,
 )
-from tunefree.stream.columns import NA_VALUES, SIGNS, Array, Faults, blank_to_null, decoded, family
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
+_SIGNS = string_array(SIGNS_OF_MISSING)
 MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
 _FIRST = 64  # strings of a column that are looked at before all others
 _DIGIT = re.compile(r"\d")
@@ -140,7 +138,7 @@ def missing_words(strings: Any) -> tuple[str, ...]:
         return ()
     counted = pc.value_counts(present)
     values = counted.field("values")
-    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=SIGNS))
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=_SIGNS))
     words = {str(word["values"]): int(word["counts"]) for word in counted.filter(is_odd).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
     is_many = are_many(len(values) - len(words), len(present) - sum(words.values()))
@@ -289,33 +287,6 @@ def as_iso(strings: Any) -> Any:
 def _date_pattern(format: str) -> str:
     escaped = re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
     return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), escaped) + "$"
-
-
-def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
-    array = decoded(array)
-    if array.type in DTYPES:
-        numbers = to_numpy(array, 0).astype(np.float64, copy=False)
-        return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
-    if notation is not None and family(array.type) == "string":
-        strings = blank_to_null(array, SIGNS_OF_MISSING)
-        here = notation.fits(strings)
-        wrong = np.flatnonzero(~here & ~is_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, boolean_array(~here)))
-    if pa.types.is_duration(array.type):
-        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
-        return to_numbers(array.cast(pa.int64()), column, faults) / units
-    numbers, failed = cast(blank_to_null(array), pa.float64())
-    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
-    return to_numpy(numbers, np.nan)
-
-
-def not_a_number(value: str, *hints: str) -> str:
-    """The error message for a text among numbers, with options that may help."""
-    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
-    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
-    return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 class Note(NamedTuple):

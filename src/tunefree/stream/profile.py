@@ -18,8 +18,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import Observed
-from tunefree.stream.kinds import MICROSECONDS_A_DAY, Boolean, Category, Timestamp
+from tunefree.stream.columns import MICROSECONDS_A_DAY, Boolean, Category, Observed, Timestamp
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together
