@@ -820,3 +820,8 @@ def items_of(lists: Array) -> Items:
     starts = np.cumsum(lengths) - lengths
     rows = np.repeat(np.arange(len(lists)), lengths)
     return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
+
+
+COLUMN_KINDS: dict[str, Callable[..., Any]] = {
+    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
+}

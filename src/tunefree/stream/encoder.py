@@ -6,7 +6,7 @@ order of their first appearance, row by row, so that nothing depends on where a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
@@ -20,16 +20,13 @@ from tunefree.core.schema import COUNT, HashBits
 from tunefree.stream.arrays import cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
+    COLUMN_KINDS,
     QUANTITIES,
-    Bag,
     Boolean,
     Category,
     Faults,
     Number,
     Text,
-    TimeOfDay,
-    Timestamp,
-    Vector,
     as_numbers,
     blank_to_null,
     converted,
@@ -54,9 +51,6 @@ from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import INTEGER, TARGET_TYPES, Further, Inference, is_among, target_family_of
 from tunefree.stream.spellings import NULLS
 
-COLUMN_KINDS: dict[str, Callable[..., Any]] = {
-    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
-}
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
     "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",

@@ -145,8 +145,8 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
-        part = slice(first, first + size)
-        parts = columns if first == 0 and size >= n_rows else [getattr(column, "iloc", column)[part] for column in columns]
+        part, is_whole = slice(first, first + size), first == 0 and size >= n_rows
+        parts = columns if is_whole else [getattr(column, "iloc", column)[part] for column in columns]
         arrays = [_array(column, label, name, first, make) for column, label in zip(parts, names, strict=True)]
         yield pa.record_batch(arrays, names=names)
 
