@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 from tunefree.core.errors import DataError
@@ -19,15 +20,16 @@ from tunefree.stream.columns import family
 from tunefree.stream.frames import cut, index_columns, without_index
 from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
+_LOOKED_AT = 1000  # rows
 Batches = Callable[[int, int], Iterator[Any]]  # (offset in rows, rows of a batch) -> pyarrow.RecordBatch
 Opener = Callable[[str], AbstractContextManager[tuple[Any, Batches]]]  # the schema of a file, and its batches
 
 
 @contextmanager
 def open_parquet(file: str) -> Iterator[tuple[Any, Batches]]:
-    """Open a Parquet file; its strings are read dictionary-encoded, as they mostly are in the file."""
+    """Open a Parquet file; string columns with many repetitions are read dictionary-encoded."""
     with _arrow_errors(file, "Parquet"):
-        names = [field.name for field in parquet.read_schema(file) if family(field.type) == "string"]
+        names = _repetitive(file)
         source = parquet.ParquetFile(file, read_dictionary=names, buffer_size=1 << 16, pre_buffer=False)
         groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
 
@@ -39,6 +41,21 @@ def open_parquet(file: str) -> Iterator[tuple[Any, Batches]]:
 
     with source:
         yield source.schema_arrow, batches
+
+
+def _repetitive(file: str) -> list[str]:
+    """Columns of strings that repeat each other in the first rows."""
+    with parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False) as plain:
+        names = [field.name for field in plain.schema_arrow if family(field.type) == "string"]
+        head = next(plain.iter_batches(_LOOKED_AT, columns=names, use_threads=False), None) if names else None
+    if head is None:
+        return []
+    head.validate(full=True)
+    return [
+        field.name
+        for field, array in zip(head.schema, head.columns, strict=True)
+        if field.name in names and 4 * pc.count_distinct(array).as_py() < len(array)
+    ]
 
 
 @contextmanager

@@ -687,11 +687,13 @@ def hour_of(local: np.ndarray) -> np.ndarray:
 
 def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
     """One-hot codes of integers, in the rows that have one."""
-    distinct, index = np.unique(values[here], return_inverse=True)
-    seed = hash_name(part, hash_name(column))
+    known, seed = values[here], hash_name(part, hash_name(column))
+    least = known.min(initial=0)
+    is_present = np.bincount(known - least) > 0  # a sort would take longer
+    distinct = np.flatnonzero(is_present) + least
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
     places = np.full(len(values), -1, np.int32)
-    places[here] = index
+    places[here] = (np.cumsum(is_present) - 1)[known - least]
     return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
