@@ -54,7 +54,7 @@ def _repetitive(file: str) -> list[str]:
     return [
         field.name
         for field, array in zip(head.schema, head.columns, strict=True)
-        if field.name in names and 4 * pc.count_distinct(array).as_py() < len(array)
+        if field.name in names and 4 * pc.count_distinct(array.cast(pa.string())).as_py() < len(array)
     ]
 
 
