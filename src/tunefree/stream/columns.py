@@ -118,11 +118,6 @@ class Codes(NamedTuple):
         """A number for the code of each row, derived from the code's key, so that it does not depend on the rows."""
         return as_number(self.keys[self.places[rows]])
 
-    def without(self, key: int) -> Codes:
-        """The codes without the code of a key."""
-        is_gone = np.append(self.keys == key, False)  # the last is for place -1
-        return self._replace(places=np.where(is_gone[self.places], np.int32(-1), self.places))
-
 
 class Words(NamedTuple):
     """Words of the texts of some rows, no row holding one twice."""
@@ -262,13 +257,12 @@ class Column:
         if values is None:
             return Parts([], [], [])
         numbers, codes, bags, observed = self.parts(values, learning)
-        present = [part.without(missing_key(self.name)) for part in codes]
         entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
-        return Parts([], [part for part in present if (part.places >= 0).any()], [*entries, *bags], observed)
+        return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *bags], observed)
 
     def missing_codes(self, missing: np.ndarray) -> list[Codes]:
-        """Codes of the rows in which it is missing; none if there are none."""
-        if not missing.any():
+        """Codes of the rows in which it is missing; none if there are none, or nothing is known of earlier rows."""
+        if self.since or not missing.any():
             return []
         keys = np.array([missing_key(self.name)], np.uint64)
         places = np.where(missing, np.int32(0), np.int32(-1))
@@ -360,7 +354,7 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    return nulled(trimmed, boolean_array(missing_strings(trimmed, words)))
+    return nulled(trimmed, missing_strings(trimmed, words))
 
 
 def without(array: Any, na_values: Sequence[str]) -> Any:
@@ -428,7 +422,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~is_missing(strings))
         faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, boolean_array(~here)))
+        array = notation.numbers(nulled(strings, ~here))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -473,8 +467,8 @@ class Number(Column):
 
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
-        observed, codes = Observed(missing, values, values.__getitem__), self.missing_codes(missing)
-        return Parts([np.where(missing, 0.0, values) if codes else values], codes, [], observed)
+        observed, numbers = Observed(missing, values, values.__getitem__), np.where(missing, 0.0, values)
+        return Parts([numbers], self.missing_codes(missing), [], observed)
 
 
 @dataclass(eq=False)
@@ -506,7 +500,7 @@ class Category(Column):
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
         index, values = converted
         missing = index < 0
-        index = np.where(missing, np.int32(len(values)), index)
+        index = index if self.since else np.where(missing, np.int32(len(values)), index)
         keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
 
         def names(places: np.ndarray) -> Array:

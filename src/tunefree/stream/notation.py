@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
-    boolean_array,
     is_missing,
     nulled,
     string_array,
@@ -261,7 +260,7 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(strings, _date_pattern(format)))
     wrong = ~fits & ~is_missing(strings)
-    return nulled(moments, boolean_array(~fits)), np.flatnonzero(wrong).tolist()
+    return nulled(moments, ~fits), np.flatnonzero(wrong).tolist()
 
 
 def has_hours(format: str) -> bool:

@@ -83,7 +83,7 @@ _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
 _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
-_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
+_WORD_PATTERNS = {1: " ", 2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
@@ -362,12 +362,7 @@ def looks_like_booleans(strings: Array) -> bool:
 
 def looks_like_text(strings: Array) -> bool:
     """Whether strings are texts: most long, different from each other, and with a space."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST:
-        return False
-    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
-    different = pc.count_distinct(present).as_py() >= _DISTINCT * len(present)
-    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
+    return are_of_words(strings, _DISTINCT, 1) and pc.mean(pc.utf8_length(strings[:_SAMPLE])).as_py() >= _LONG
 
 
 def are_of_words(strings: Array, share: float, words: int) -> bool:
