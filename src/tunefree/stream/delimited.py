@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -309,10 +309,8 @@ def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool
     n, more = len(are_numbers), len(lines) - 1
     if n < 2 or [len(line) for line in lines] != [n - place, *[n] * (more - 1), place + 1]:
         return False
-    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
-    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
-    fields += list(enumerate(lines[-1]))[:-1]
-    numbers = [field.strip() for column, field in fields if are_numbers[column]]
+    fields = [*chain.from_iterable(lines)][1:-1]  # of the columns that follow, and again from the first one on
+    numbers = [field.strip() for column, field in enumerate(fields, place + 1) if are_numbers[column % n]]
     if not all(not number or is_plain_number(number) for number in numbers):
         return False
     return any(numbers) or more * (n - 1) >= _FEWEST_SIGNS

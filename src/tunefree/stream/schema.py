@@ -502,8 +502,6 @@ def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: li
 def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Objects of JSON whose numbers are written as an encoder reads them from strings."""
     notations = notations_of(encoder)
-    if not notations:
-        return [dict(row) for row in rows]
 
     def written(name: str, value: Any) -> Any:
         return notations[name].text(value) if name in notations and type(value) in (int, float) else value
