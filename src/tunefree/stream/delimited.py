@@ -58,7 +58,6 @@ class Header(NamedTuple):
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
     fields: list[str]  # the names as they are in the file
-    start: int = 0  # bytes before it
     end: int = 0  # bytes of the file up to and with its line end
     comments: int = 0  # lines before it that are comments
     escaped: bool = False  # whether backslashes say that quotes belong to values
@@ -154,10 +153,10 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
+    below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, start.size, beginning.end, start.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning.end, beginning.start.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
