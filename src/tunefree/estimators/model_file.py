@@ -22,9 +22,9 @@ from tunefree.model_files.plan import signs_of
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
+from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.formats import TABLE
-from tunefree.stream.kinds import Number
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.training.class_weights import class_factors, weights_by_label
 

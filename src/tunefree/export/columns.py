@@ -17,8 +17,8 @@ from tunefree.core.numbers import MOST
 from tunefree.core.rows import Block
 from tunefree.export.graph import ML, Graph
 from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.columns import Boolean, Category, Number
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.kinds import Boolean, Category, Number
 from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 
 REFUSED = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of words", "vector": "lists of numbers"}

@@ -98,7 +98,8 @@ def beyond_doubles(array: Any) -> bool:
 
 
 def nulled(array: Any, gone: Any) -> Any:
-    """An Arrow array; null where ``gone``, a boolean Arrow array, says so."""
+    """An Arrow array; null where ``gone``, a mask of NumPy or Arrow, says so."""
+    gone = boolean_array(gone) if isinstance(gone, np.ndarray) else gone
     return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
 
 
@@ -110,7 +111,7 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
         failed = _unfit(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
-    return nulled(array, boolean_array(mask)).cast(to, safe=safe), failed
+    return nulled(array, mask).cast(to, safe=safe), failed
 
 
 def plain_numbers(strings: Any) -> Any:

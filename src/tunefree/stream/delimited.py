@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +58,6 @@ class Header(NamedTuple):
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
     fields: list[str]  # the names as they are in the file
-    start: int = 0  # bytes before it
     end: int = 0  # bytes of the file up to and with its line end
     comments: int = 0  # lines before it that are comments
     escaped: bool = False  # whether backslashes say that quotes belong to values
@@ -154,10 +153,10 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
+    below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, start.size, beginning.end, start.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning.end, beginning.start.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
@@ -309,10 +308,8 @@ def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool
     n, more = len(are_numbers), len(lines) - 1
     if n < 2 or [len(line) for line in lines] != [n - place, *[n] * (more - 1), place + 1]:
         return False
-    fields = [(column, field) for column, field in enumerate(lines[0], place)][1:]
-    fields += [(column, field) for line in lines[1:-1] for column, field in enumerate(line)]
-    fields += list(enumerate(lines[-1]))[:-1]
-    numbers = [field.strip() for column, field in fields if are_numbers[column]]
+    fields = [*chain.from_iterable(lines)][1:-1]  # of the columns that follow, and again from the first one on
+    numbers = [field.strip() for column, field in enumerate(fields, place + 1) if are_numbers[column % n]]
     if not all(not number or is_plain_number(number) for number in numbers):
         return False
     return any(numbers) or more * (n - 1) >= _FEWEST_SIGNS

@@ -6,7 +6,7 @@ order of their first appearance, row by row, so that nothing depends on where a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
@@ -17,19 +17,27 @@ import pyarrow.compute as pc
 from tunefree.core import rows, schema
 from tunefree.core.errors import DataError, ModelError, alike, listed, nearest
 from tunefree.core.schema import COUNT, HashBits
-from tunefree.stream.arrays import beyond_doubles, cast, is_missing, number_array
+from tunefree.stream.arrays import cast, is_missing, number_array
 from tunefree.stream.batch import SEMICOLONS, UNLABELLED, BadRows, Batch, Chunk, Converted, row_numbers, unique_names
 from tunefree.stream.columns import (
+    COLUMN_KINDS,
     QUANTITIES,
+    Boolean,
+    Category,
     Faults,
+    Number,
+    Text,
     as_numbers,
     blank_to_null,
+    converted,
     decoded,
     family,
     is_number,
+    not_a_number,
     number_key,
     restored_fields,
     to_dictionary,
+    to_numbers,
     without,
     without_nulls,
     without_words,
@@ -37,18 +45,12 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.kinds import Bag, Boolean, Category, Number, Text, TimeOfDay, Timestamp, Vector, converted
-from tunefree.stream.notation import ColumnTypes, Notation, Note, not_a_number, to_numbers
+from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.plain import ROLES
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.schema import Further, Inference, is_among, values_of_texts
+from tunefree.stream.schema import INTEGER, TARGET_TYPES, Further, Inference, is_among, target_family_of
 from tunefree.stream.spellings import NULLS
 
-INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
-COLUMN_KINDS: dict[str, Callable[..., Any]] = {
-    kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
-}
-TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
     "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
@@ -89,12 +91,10 @@ def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = (
 
 def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
     """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
-    array = without(array, encoder.na_values)
-    is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
-    if encoder.typed or is_quantity or name in encoder.kept:
+    array, kind = without(array, encoder.na_values), next((c.kind for c in encoder.columns if c.name == name), None)
+    if encoder.typed or kind in QUANTITIES or name in encoder.kept:
         return array
-    is_text = any(column.name == name and column.kind == Text.kind for column in encoder.columns)
-    if family(array.type) == "string" and not is_text:
+    if family(array.type) == "string" and kind != Text.kind:
         array = to_dictionary(array)  # of few strings, each of which is looked at once
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
@@ -113,38 +113,33 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
     return pa.DictionaryArray.from_arrays(number_array(index, index < 0), values)
 
 
-def target_family_of(array: Any, target: str, file: str) -> str | None:
-    """The type of a target: number, string or boolean; None if all values in this chunk are missing."""
-    arrow_type = array.type
-    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
-    if kind == "null":
-        return None
-    if kind not in TARGET_TYPES:
-        remedy = "name a column of numbers, strings or booleans"
-        raise DataError(f"a target cannot be of type {arrow_type}", file, column=target, remedy=remedy)
-    return kind
-
-
 def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> Any:
     """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
     if family(array.type) != "string":
         return array
     name, kind = encoder.target, encoder.target_family
-    if name in encoder.notations:
-        values = to_numbers(array, name, faults, encoder.notations[name], *hints)
-        return number_array(values, np.isnan(values))
     if kind is None and not encoder.typed:  # the first value tells
-        present = blank_to_null(array, NULLS).drop_null()[:1]
-        kind = family(values_of_texts({name: present}, ColumnTypes(), False)[name].type)
+        present = blank_to_null(decoded(array), NULLS).drop_null()[:1]
+        kind, notation = Inference({name: present}, "", (), ColumnTypes(), typed=False).target(name)
+        kind = kind if notation is None else "string"
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
-    if kind not in ("number", INTEGER):
-        return array
-    values = as_numbers(array, name, faults) if kind == "number" else without_words(array, name, (), faults)
-    numbers, failed = cast(values, TARGET_TYPES[kind])
-    faults.add(failed, name, lambda row: not_a_number(values[row].as_py()))
-    return numbers
+    if kind == "number" or name in encoder.notations:
+        values = _as_numbers(encoder, array, name, faults, *hints)
+        return number_array(values, np.isnan(values))
+    if kind == INTEGER:
+        strings = without_words(array, name, (), faults)
+        array, failed = cast(strings, pa.int64())
+        faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
+    return array
+
+
+def _as_numbers(encoder: Any, array: Any, name: str, faults: Faults, *hints: str) -> np.ndarray:
+    """A target, weight or exposure as float64."""
+    notation = encoder.notations.get(name)
+    array = as_numbers(array, name, faults) if notation is None else array
+    return to_numbers(array, name, faults, notation, *hints)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -172,9 +167,7 @@ def _numbers_of(
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
-    array = without(chunk.data.column(name), encoder.na_values)
-    notation = encoder.notations.get(name)
-    numbers = to_numbers(as_numbers(array, name, faults) if notation is None else array, name, faults, notation)
+    numbers = _as_numbers(encoder, without(chunk.data.column(name), encoder.na_values), name, faults)
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
     is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
     faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
@@ -250,24 +243,17 @@ class TableEncoder:
         kept = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
-        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons, target)
+        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else target_family_of(inference.arrays[target], target, chunk.file)
-        labels_are_strings = kind == "string" and target not in column_types.categorical
-        written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
+        kind, notation = (None, None) if target is None else inference.target(target)
+        written = {str(target): notation}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
         notations = {name: notation for name, notation in written.items() if notation is not None}
-        if target is not None and target in column_types.categorical:
-            kind = "string"
-        elif target in notations:
-            kind = "number"
-        elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
-            kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
         return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)

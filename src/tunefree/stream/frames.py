@@ -56,7 +56,7 @@ def read_frame(
     if is_mapping or isinstance(frame, np.ndarray) or is_pandas(frame):
         batches = _batches(frame, row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        batches = _Stream(frame, name).batches(row, chunk_rows)
+        batches = _stream_batches(frame, row, chunk_rows, name)
     else:
         is_cursor = hasattr(frame, "fetch_record_batch")
         tables = "a DataFrame, a dict of arrays, or a two-dimensional array"
@@ -98,75 +98,57 @@ def unmasked(array: Any) -> Any:
     return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
-class _Stream:
-    """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
+def cut(batches: Iterable[Any], start: int, size: int) -> Iterator[Any]:
+    """The record batches from a row on, cut to a number of rows."""
+    for batch in batches:
+        for first in range(min(start, batch.num_rows), batch.num_rows, size):
+            yield batch.slice(first, size)
+        start -= min(start, batch.num_rows)
 
-    def __init__(self, frame: Any, name: str) -> None:
-        self.name, self.rows = name, 0  # read so far
+
+def _stream_batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
+    """The record batches of an Arrow stream, whose source, such as a query, may fail at any time by any exception."""
+    rows = 0  # read so far
+    try:
         is_stream = hasattr(frame, "__arrow_c_stream__")
         batches = frame if is_stream else pa.Table.from_batches([pa.record_batch(frame)])
-        self.reader = self._step(lambda: pa.RecordBatchReader.from_stream(batches))
-
-    def batches(self, start: int, chunk_rows: int | None) -> Iterator[Any]:
-        """The batches from a row on, cut to a number of rows."""
-        batch = self._next()
-        size = chunk_rows or rows_of_a_chunk(len(self.reader.schema))
-        while batch is not None:
-            for first in range(min(start, batch.num_rows), batch.num_rows, size):
-                yield batch.slice(first, size)
-            start -= min(start, batch.num_rows)
-            self.rows += batch.num_rows
-            batch = self._next()
-
-    def _next(self) -> Any:
-        batch = self._step(lambda: next(iter(self.reader), None))
-        if batch is not None:
-            self._step(lambda: batch.validate(full=True))
-        return batch
-
-    def _step(self, step: Callable[[], Any]) -> Any:
-        """The result of a step of the source; any exception, such as an error of a database, becomes a DataError."""
-        try:
-            return step()
-        except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0].partition(". Detail: ")[0]
-            problem = f"its source failed after row {self.rows:,} ({reason})"
-            raise DataError(problem, self.name, remedy="correct the query, or what it reads") from error
+        reader = pa.RecordBatchReader.from_stream(batches)
+        for batch in reader:
+            batch.validate(full=True)
+            yield from cut([batch], max(start - rows, 0), chunk_rows or rows_of_a_chunk(len(reader.schema)))
+            rows += batch.num_rows
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].partition(". Detail: ")[0]
+        problem = f"its source failed after row {rows:,} ({reason})"
+        raise DataError(problem, name, remedy="correct the query, or what it reads") from error
 
 
 def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
     """The rows of a table that has no Arrow arrays, converted a part at a time."""
     make: Callable[..., Any]  # a part of a column as an Arrow array
     if is_pandas(frame):
-        names, n_rows, make = [str(column) for column in frame.columns], len(frame), _series_array
+        names, make = [str(column) for column in frame.columns], _series_array
+        columns = [column for _, column in frame.items()]
     elif isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
             raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
-        names, n_rows = [f"x{place}" for place in range(frame.shape[1])], len(frame)
+        names, columns = [f"x{place}" for place in range(frame.shape[1])], [*frame.T]
         make = number_array if frame.dtype == np.float64 else _as_array
     else:
         names, make = [str(key) for key in frame], _as_array
-        frame = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
-        lengths = [len(column) for column in frame]
-        n_rows = max(lengths, default=0)
-        if lengths != [n_rows] * len(names):
-            described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-            raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
+        columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
+    lengths = [len(column) for column in columns]
+    n_rows = max(lengths, default=0)
+    if lengths != [n_rows] * len(names):
+        described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+        raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
-        columns = zip(_part(frame, first, min(first + size, n_rows)), names, strict=True)
-        yield pa.record_batch([_array(column, label, name, first, make) for column, label in columns], names=names)
-
-
-def _part(frame: Any, first: int, stop: int) -> Iterable[Any]:
-    """The columns of the rows from ``first`` to before ``stop``."""
-    if isinstance(frame, np.ndarray):
-        return np.asfortranarray(frame[first:stop]).T
-    if isinstance(frame, list):
-        return [column[first:stop] for column in frame]
-    rows = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
-    return [column for _, column in rows.items()]
+        part, is_whole = slice(first, first + size), first == 0 and size >= n_rows
+        parts = columns if is_whole else [getattr(column, "iloc", column)[part] for column in columns]
+        arrays = [_array(column, label, name, first, make) for column, label in zip(parts, names, strict=True)]
+        yield pa.record_batch(arrays, names=names)
 
 
 def _series_array(column: Any) -> Any:

@@ -42,16 +42,13 @@ class Layout(NamedTuple):
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])
-        parts_by_column = [parts_of(column) for column in columns]
-        starts = np.cumsum([0, *(len(column_parts) for column_parts in parts_by_column)])
-        parts = [part for column_parts in parts_by_column for part in column_parts]
-        feature_parts = np.append(starts, -1)[encoder.column_of()]
-        for j in np.flatnonzero(
-            np.isin(feature_parts, starts[:-1][[len(column_parts) > 1 for column_parts in parts_by_column]])
-        ).tolist():
-            column_parts = parts_by_column[np.searchsorted(starts, feature_parts[j], "right") - 1]
+        parts, places = [part for column in columns for part in parts_of(column)], encoder.column_of()
+        starts = np.cumsum([0, *(len(parts_of(column)) for column in columns)])
+        feature_parts = np.append(starts, -1)[places]
+        by_name = {(part.column, part.name[:-1]): number for number, part in enumerate(parts)}
+        for j in np.flatnonzero(np.isin(places, np.flatnonzero(np.diff(starts) > 1))).tolist():
             stem = names[j].rpartition("=")[0]
-            feature_parts[j] += next((k for k, part in enumerate(column_parts) if stem == part.name[:-1]), 0)
+            feature_parts[j] = by_name.get((columns[places[j]].name, stem), feature_parts[j])
         if (feature_parts[1:] < 0).any():
             feature_parts[1:][feature_parts[1:] < 0] = len(parts)
             parts.append(Part("(hashed)", "(hashed)", HASHED))

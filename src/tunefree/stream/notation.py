@@ -13,9 +13,6 @@ import pyarrow.compute as pc
 
 from tunefree.core.schema import DecimalMark
 from tunefree.stream.arrays import (
-    DTYPES,
-    boolean_array,
-    cast,
     is_missing,
     nulled,
     string_array,
@@ -23,15 +20,14 @@ from tunefree.stream.arrays import (
     to_booleans,
     to_numpy,
 )
-from tunefree.stream.columns import NA_VALUES, SIGNS, Array, Faults, blank_to_null, decoded, family, without_signs
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
+_SIGNS = string_array(SIGNS_OF_MISSING)
 MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
 _FIRST = 64  # strings of a column that are looked at before all others
-_FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
 _WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
 _SPACES = " \u00a0\u202f\u2009"
@@ -141,7 +137,7 @@ def missing_words(strings: Any) -> tuple[str, ...]:
         return ()
     counted = pc.value_counts(present)
     values = counted.field("values")
-    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=SIGNS))
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=_SIGNS))
     words = {str(word["values"]): int(word["counts"]) for word in counted.filter(is_odd).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
     is_many = are_many(len(values) - len(words), len(present) - sum(words.values()))
@@ -156,24 +152,23 @@ def are_many(different: int, strings: int) -> bool:
     return different >= MANY_NUMBERS and 5 * different >= strings
 
 
-def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
-    """The notation in which all strings are numbers, of bare whole numbers only a ``known`` one; or None."""
-    possible = _possible(strings) if known is None else [known]
-    if not possible:
-        return None
-    present = without_signs(strings).drop_null()
-    if not len(present):
-        return None
-    is_bare = len(present) + strings.null_count == len(strings)
-    if known is None and is_bare and pc.all(pc.match_substring_regex(present, r"^[+-]?\d+$")).as_py():
+def notation_of(
+    strings: Any, continental: bool = False, known: Notation | None = None, is_bare: bool = True
+) -> Notation | None:
+    """The notation in which all strings are numbers, of ``is_bare`` whole numbers only a ``known`` one; or None.
+
+    As in all functions here, no string is null or stands for a missing value, and there is no white space around them.
+    """
+    possible = [known] if known is not None and len(strings) else _possible(strings)
+    if known is None and possible and is_bare and pc.all(pc.match_substring_regex(strings, r"^[+-]?\d+$")).as_py():
         return None
     candidates = sorted(possible, key=lambda notation: continental and notation.decimal == ".")
-    return next((notation for notation in candidates if notation.fits_all(present)), None)
+    return next((notation for notation in candidates if notation.fits_all(strings)), None)
 
 
 def _possible(strings: Any) -> list[Notation]:
-    """Notations in which the first string that is there is a number; Arrow would compile each pattern anew."""
-    one = _first(strings)
+    """Notations in which the first string is a number; Arrow would compile each pattern anew."""
+    one = text_at(strings, 0) if len(strings) else ""
     unit = unit_of(one)
     if codes_in(string_array([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
         return []
@@ -188,44 +183,27 @@ def unit_of(text: str) -> str:
     return "" if unit is None or re.fullmatch(known, unit[1]) else unit[1]
 
 
-def _first(strings: Any) -> str:
-    """The first string that does not stand for a missing value; nothing where all do."""
-    for place in range(min(len(strings), _FEW)):
-        if strings[place].is_valid:
-            one = text_at(strings, place).strip()
-            if one and one not in SIGNS_OF_MISSING:
-                return one
-    rest = without_signs(strings[_FEW:]).drop_null()
-    return text_at(rest, 0) if len(rest) else ""
-
-
 def codes_in(strings: Any) -> str:
     """Why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty."""
-    if not is_whole(strings):
+    if not len(strings) or not _WHOLE.match(text_at(strings, 0)):
         return ""
-    present = without_signs(strings).drop_null()
-    if not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
+    lengths = pc.binary_length(strings)
+    has_zeros = pc.any(pc.and_(pc.starts_with(strings, "0"), pc.greater(lengths, 1))).as_py()
+    long = strings.filter(pc.greater(lengths, 15))
+    if not (has_zeros or len(long)) or not pc.all(pc.match_substring_regex(strings, _WHOLE.pattern)).as_py():
         return ""
-    if pc.any(pc.match_substring_regex(present, r"^0[\dxX]")).as_py():
-        return ZEROS
-    long = present.filter(pc.greater(pc.binary_length(present), 15)).to_pylist()
-    return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
+    return ZEROS if has_zeros else EXACT if any(abs(int(text)) > 2**53 for text in long.to_pylist()) else ""
 
 
-def is_whole(strings: Any) -> bool:
-    """Whether the first of some strings that stands for no missing value is a whole number."""
-    return _WHOLE.search(_first(strings)) is not None
-
-
-def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
-    """The notation in which most of the strings are numbers."""
+def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
+    """The notation in which most of the strings are numbers, the ``usual`` one where it is as likely as others."""
+    if usual is not None and usual.fits_all(strings):
+        return usual
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
-    candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
-    counted = pc.value_counts(strings)
-    counted = counted.filter(pc.match_substring_regex(counted.field("values"), r"\d"))
-    values, counts = counted.flatten()
-    if not len(values):
-        return candidates[0]
+    unit = unit_of(text_at(strings, 0)) if len(strings) else ""
+    candidates += [notation._replace(unit=unit) for notation in candidates if unit]
+    candidates = candidates if usual is None else [usual, *candidates]
+    values, counts = pc.value_counts(strings.filter(pc.match_substring_regex(strings, r"\d"))).flatten()
     counts = to_numpy(counts, 0)
     return max(candidates, key=lambda notation: int(counts[notation.fits(values)].sum()))
 
@@ -246,29 +224,27 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
 
 def decimal_marks(strings: Any) -> set[str]:
     """The decimal marks with which all strings are numbers."""
-    present = without_signs(strings).drop_null()
-    return {notation.decimal for notation in _possible(strings) if notation.fits_all(present)}
+    return {notation.decimal for notation in _possible(strings) if notation.fits_all(strings)}
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     """The strptime format in which all strings are dates, months first unless ``days_first``; None if there is none."""
-    one = _first(strings)  # excludes most formats
+    one = text_at(strings, 0) if len(strings) else ""  # excludes most formats
     if not _DIGIT.search(one):
         return None
-    present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
     known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
     for format in (format for format in known if re.match(_date_pattern(format), one)):
-        if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]:
+        if not dates_in(strings[:_FIRST], format)[1] and not dates_in(strings, format)[1]:
             return format
     return None
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
     """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month."""
-    present = strings[: 16 * _FIRST].drop_null()
+    present = strings[: 16 * _FIRST]
     counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
     return min(counts) > 0.9 * len(present)
 
@@ -284,7 +260,7 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(strings, _date_pattern(format)))
     wrong = ~fits & ~is_missing(strings)
-    return nulled(moments, boolean_array(~fits)), np.flatnonzero(wrong).tolist()
+    return nulled(moments, ~fits), np.flatnonzero(wrong).tolist()
 
 
 def has_hours(format: str) -> bool:
@@ -310,33 +286,6 @@ def as_iso(strings: Any) -> Any:
 def _date_pattern(format: str) -> str:
     escaped = re.escape(format).replace(r"\%", "%").replace(r"\ ", " ")
     return "^" + re.sub(r"%[A-Za-z]", lambda field: _FIELDS.get(field[0], ".+"), escaped) + "$"
-
-
-def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
-    array = decoded(array)
-    if array.type in DTYPES:
-        numbers = to_numpy(array, 0).astype(np.float64, copy=False)
-        return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
-    if notation is not None and family(array.type) == "string":
-        strings = without_signs(blank_to_null(array))
-        here = notation.fits(strings)
-        wrong = np.flatnonzero(~here & ~is_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, boolean_array(~here)))
-    if pa.types.is_duration(array.type):
-        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
-        return to_numbers(array.cast(pa.int64()), column, faults) / units
-    numbers, failed = cast(blank_to_null(array), pa.float64())
-    faults.add(failed, column, lambda row: not_a_number(array[row].as_py(), *hints))
-    return to_numpy(numbers, np.nan)
-
-
-def not_a_number(value: str, *hints: str) -> str:
-    """The error message for a text among numbers, with options that may help."""
-    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
-    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
-    return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 class Note(NamedTuple):

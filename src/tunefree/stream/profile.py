@@ -18,8 +18,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import Observed, missing_name
-from tunefree.stream.kinds import MICROSECONDS_A_DAY, Boolean, Category, Timestamp
+from tunefree.stream.columns import MICROSECONDS_A_DAY, Boolean, Category, Observed, Timestamp
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together
@@ -168,18 +167,16 @@ class Comparison:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
         self.odd: dict[tuple[str, int], _Rows] = {}  # by what is odd, and the number of the column
-        self._waiting: list[Sequence[Seen]] = []  # rows that were predicted one by one
+        self._waiting: list[Sequence[Seen]] = []  # rows of requests
 
     def add_seen(self, seen: Sequence[Seen], file: str) -> None:
         """Add a row of a request; such rows are compared together."""
-        if not (self.here.rows or self._waiting):
-            self.first = file, 1
+        self.first = self.first if self.here.rows else (file, 1)
         self._waiting.append(seen)
         if len(self._waiting) == TOGETHER:
-            self._look()
+            self._add_waiting()
 
-    def _look(self) -> None:
-        """Add the rows that wait."""
+    def _add_waiting(self) -> None:
         seen_by_row, self._waiting = self._waiting, []
         self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
@@ -194,31 +191,27 @@ class Comparison:
         known, by the number of a column, with how many rows have each and the first of them."""
         if not len(numbers):
             return
-        if not self.here.rows:
-            self.first = file, int(numbers[0])
+        self.first = self.first if self.here.rows else (file, int(numbers[0]))
         self.here.add(observed, len(numbers))
+        columns = self.encoder.columns
         for place, codes in unknown:
-            column = self.encoder.columns[place]
-            if column.kind in (Category.kind, Boolean.kind):  # a year that is new is no surprise
+            if columns[place].kind in (Category.kind, Boolean.kind):  # a year that is new is no surprise
+                front = f"{columns[place].name}="
                 for code, (count, row) in codes.items():
-                    if code != missing_name(column.name):
-                        category = code.removeprefix(f"{column.name}=")
+                    if code.startswith(front):  # not that it is missing
+                        category = code.removeprefix(front)
                         self._count(_UNSEEN, place, category, count, file, int(numbers[row]))
-        for place, (column, seen) in enumerate(zip(self.encoder.columns, observed, strict=False)):
-            if seen is None or seen.numbers is None or place >= len(self.encoder.profile.ranges):
+        ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
+        for place, (seen, (low, high), column) in enumerate(ranges):
+            if seen is None or seen.numbers is None or low > high:  # training saw no number
                 continue
-            low, high = self.encoder.profile.ranges[place].tolist()
-            rows = np.flatnonzero((seen.numbers < low) | (seen.numbers > high))
-            if low > high or not len(rows):  # training saw no number, or none is beyond
-                continue
-            values, width = seen.numbers[rows], high - low
-            far = (values < low - width) | (values > high + width)
-            dates = np.full(len(rows), column.kind == Timestamp.kind)
-            for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, dates)):
-                if is_odd.any():
-                    farthest = values[is_odd][np.argmax(np.abs(values[is_odd] - low))]
-                    n, first = int(np.count_nonzero(is_odd)), int(numbers[rows[is_odd][0]])
-                    self._count(problem, place, repr(float(farthest)), n, file, first)
+            beyond, width = (seen.numbers < low) | (seen.numbers > high), high - low
+            far = beyond & ((seen.numbers < low - width) | (seen.numbers > high + width))
+            for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, beyond & (column.kind == Timestamp.kind))):
+                if len(rows := np.flatnonzero(is_odd)):
+                    values = seen.numbers[rows]
+                    farthest = repr(float(values[np.argmax(np.abs(values - low))]))
+                    self._count(problem, place, farthest, len(rows), file, int(numbers[rows[0]]))
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
         """Count rows with an odd value of a column, with the number of the first in its file."""
@@ -230,8 +223,7 @@ class Comparison:
 
     def note(self, bad: BadRows) -> None:
         """Note the oddities of all rows."""
-        if self._waiting:
-            self._look()
+        self._add_waiting()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for (problem, place), rows in self.odd.items():
             if problem == _BEYOND and ((_OUTSIDE, place) in self.odd or not self._is_no_chance(place, rows.count)):
@@ -247,8 +239,7 @@ class Comparison:
             shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
         noted = {place for problem, place in self.odd if problem != _BEYOND}
-        others = set(differing(profile, self.here)) - noted
-        if others:
+        if others := set(differing(profile, self.here)) - noted:
             problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
 

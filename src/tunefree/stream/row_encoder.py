@@ -15,12 +15,11 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Faults, family
+from tunefree.stream.columns import Boolean, Category, Faults, Number, converted, family
 from tunefree.stream.encoder import present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.kinds import Boolean, Category, Number, converted
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
 from tunefree.stream.schema import notations_of
 

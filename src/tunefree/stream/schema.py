@@ -34,26 +34,24 @@ from tunefree.stream.columns import (
     LIKE_DATES,
     OF_WORDS,
     RARE_WORD,
-    Array,
-    Faults,
-    blank_to_null,
-    decoded,
-    family,
-    without,
-    without_signs,
-    without_words,
-)
-from tunefree.stream.kinds import (
+    SIGNS,
     TRUTH_WORDS,
+    Array,
     Bag,
     Boolean,
     Category,
+    Faults,
     Number,
     Text,
     TimeOfDay,
     Timestamp,
     Vector,
+    blank_to_null,
+    decoded,
+    family,
     to_timestamps,
+    without,
+    without_words,
 )
 from tunefree.stream.notation import (
     EXACT,
@@ -70,13 +68,12 @@ from tunefree.stream.notation import (
     decimal_marks,
     has_hours,
     is_continental,
-    is_whole,
     likeliest_notation,
     look_nearly_like_dates,
     missing_words,
     notation_of,
 )
-from tunefree.stream.spellings import NULLS
+from tunefree.stream.spellings import NULLS, SIGNS_OF_MISSING
 
 _FIRST = 64  # strings that are looked at before all others
 _SAMPLE = 4096  # rows among which a value is rare, and from which texts are guessed
@@ -86,9 +83,12 @@ _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
 _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
-_WORD_PATTERNS = {2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
+_WORD_PATTERNS = {1: " ", 2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
+TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
+_GONE = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
 _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
@@ -98,7 +98,7 @@ class Inference:
     """Infers columns from their arrays in a first chunk, by name, and from the user's options.
 
     ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
-    ``semicolons`` are between its fields. Of the ``target`` integers beyond 2^53 are distinguished.
+    ``semicolons`` are between its fields.
     """
 
     def __init__(
@@ -109,24 +109,30 @@ class Inference:
         column_types: ColumnTypes,
         typed: bool = True,
         semicolons: bool = False,
-        target: str | None = None,
     ) -> None:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.dates = column_types.dates(list(arrays))
-        if not typed:
-            as_written = {*column_types.categorical, *self.dates, *texts}
-            texts_alone = {name: decoded(array) for name, array in self.arrays.items() if name not in as_written}
-            self.arrays |= values_of_texts(texts_alone, column_types, semicolons, target)
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
+        self.present = {
+            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_GONE)))
+            for name, strings in self.strings.items()
+        }
+        as_written = {*column_types.categorical, *self.dates, *texts}
+        texts_alone = [] if typed else [name for name in self.strings if name not in as_written]
+        self.plain = {name for name in texts_alone if _are_plain_numbers(self.strings[name])}
+        others = [strings for name, strings in self.present.items() if name not in self.plain]
+        with_points = [self.present[name] for name in self.plain if semicolons]
         is_asked = column_types.notation is not None
-        self.continental = not is_asked and is_continental(self.strings.values(), semicolons)
-        self.in_doubt = self.continental and not is_continental(self.strings.values())
+        self.continental = not is_asked and is_continental([*others, *with_points], semicolons)
+        self.in_doubt = self.continental and not is_continental(others)
+        if is_asked or self.continental:  # a point may divide thousands
+            self.plain = {name for name in self.plain if not _have_points(self.strings[name])}
         self.notes = list[Note]()
 
     def column(self, name: str) -> Any:
@@ -164,54 +170,79 @@ class Inference:
 
     def notation(self, name: str) -> Notation | None:
         """The notation of a column of strings that are numbers; None for any other."""
-        if name not in self.strings or codes_in(self.strings[name]):
+        if name not in self.strings or name in self.plain or codes_in(self.present[name]):
             return None
-        notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
-        if notation is not None and self.in_doubt and len(decimal_marks(self.strings[name])) > 1:
+        strings = self.present[name]
+        is_bare = len(strings) + self.strings[name].null_count == len(self.strings[name])
+        notation = notation_of(strings, self.continental, self.column_types.notation, is_bare)
+        if notation is not None and self.in_doubt and len(decimal_marks(strings)) > 1:
             problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         # Whole numbers are codes unless something that the user calls missing has made strings of them.
-        return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
+        return notation_of(strings, known=PLAIN) if notation is None and name in self.relieved else notation
 
-    def target_notation(self, name: str) -> Notation | None:
+    def target(self, name: str) -> tuple[str | None, Notation | None]:
+        """What a target holds, None where it has no value, and the notation in which its texts are numbers."""
+        if name in self.column_types.categorical:
+            return "string", None
+        if name not in self.strings:
+            kind = target_family_of(self.arrays[name], name, self.file)
+            return INTEGER if kind == "number" and beyond_doubles(self.arrays[name]) else kind, None
+        strings = self.strings[name]
+        if not self.typed and self.is_empty(name):
+            return None, None
+        if name in self.plain:
+            codes, is_named = codes_in(self.present[name]), name in self.column_types.numeric
+            if codes == EXACT:
+                return "string" if cast(strings, pa.int64())[1] else INTEGER, None
+            is_code = codes == ZEROS and not is_named and pc.count_distinct(strings).as_py() <= MOST_LABELS
+            return "string" if is_code else "number", None
+        if not self.typed and _are_truths(strings):
+            return "boolean", None
+        notation = self._target_notation(name)
+        return "string" if notation is None else "number", notation
+
+    def _target_notation(self, name: str) -> Notation | None:
         """The notation of a target of strings if most are numbers, too many different ones to be classes."""
-        notation, strings = self.notation(name), self.strings[name]
-        if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
+        notation, strings, is_named = self.notation(name), self.present[name], name in self.column_types.numeric
+        if notation is not None or (codes_in(strings) and not is_named):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
         numbers = strings.filter(_fitting(strings, likeliest))
-        is_most = 2 * len(numbers) > len(strings) - strings.null_count
+        is_most = 2 * len(numbers) > len(self.strings[name]) - self.strings[name].null_count
         is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
-        return likeliest if is_numeric or name in self.column_types.numeric else None
+        return likeliest if is_numeric or is_named else None
 
     def _guessed(self, name: str) -> Any:
         """The kind of column that strings look like."""
-        strings = self.strings[name]
+        strings, present = self.strings[name], self.present[name]
+        if name in self.plain:
+            return self._category(name) if codes_in(present) else Number(name)
+        if not self.typed and _are_truths(strings):
+            return Boolean(name)
         if looks_like_text(strings):
             return Text(name)
         if looks_like_booleans(strings):
             return Boolean(name, words=True)
-        column = self._quantity(name, strings, self.notation(name))
+        column = self._quantity(name, present, self.notation(name))
         words = missing_words(strings) if column is None else ()
-        rest = without(strings, words)
+        rest = without(present, words).drop_null()
         if words and not codes_in(rest):
             notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(rest, known=PLAIN)
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and are_of_words(strings, _DISTINCT, 3) and not look_nearly_like_dates(strings):
+        if column is None and are_of_words(strings, _DISTINCT, 3) and not look_nearly_like_dates(strings.drop_null()):
             return Text(name)
         return self._category(name) if column is None else column
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
-        strings = without_signs(strings)
         if (iso := _iso_dates(name, strings)) is not None:
             return iso
         if looks_like_times(strings):
             return TimeOfDay(name)
-        format = date_format_of(strings, self.continental)
-        if format is not None:
+        if (format := date_format_of(strings, self.continental)) is not None:
             return Timestamp(name, None, has_hours(format), format=format)
         is_pointed = notation is not None and notation.decimal == "."
         if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
@@ -220,15 +251,15 @@ class Inference:
 
     def _category(self, name: str) -> Category:
         """A category, and the doubt about it, if there is one."""
-        strings = self.strings[name]
-        codes, rare = codes_in(strings), _rare_word(strings, self.continental)
+        strings, present = self.strings[name].drop_null(), self.present[name]
+        codes, rare = codes_in(present), _rare_word(present, self.continental)
         doubt: tuple[str, ...] = ()
         if codes and not self.typed:
             doubt = codes, ""
         elif rare is not None and not codes:
             doubt = RARE_WORD, rare
         elif look_nearly_like_dates(strings):
-            doubt = LIKE_DATES, strings.drop_null()[0].as_py()
+            doubt = LIKE_DATES, strings[0].as_py()
         elif are_of_words(strings, 0.5, 2):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)
@@ -237,15 +268,15 @@ class Inference:
         array = self.arrays[name]
         if family(array.type) not in Number.families:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
-        if name not in self.strings:
+        if name not in self.strings or name in self.plain:
             return Number(name)
-        return Number(name, self.column_types.notation or likeliest_notation(self.strings[name], self.continental))
+        return Number(name, self.column_types.notation or likeliest_notation(self.present[name], self.continental))
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
         if format is None and family(array.type) == "moment":
             return _timestamp(name, array.type)
-        strings = without_signs(blank_to_null(decoded(array).cast(pa.string(), safe=False)))
+        strings = blank_to_null(decoded(array).cast(pa.string(), safe=False), SIGNS_OF_MISSING).drop_null()
         if format is None and (iso := _iso_dates(name, strings)) is not None:
             return iso
         format = format or date_format_of(strings, self.continental)
@@ -257,69 +288,38 @@ class Inference:
         return Timestamp(name, None, has_hours(format), format=format)
 
 
-def values_of_texts(
-    texts: dict[str, Any], column_types: ColumnTypes, semicolons: bool, target: str | None = None
-) -> dict[str, Any]:
-    """Columns of texts as the plain numbers, integers or booleans that they are, and else as strings.
-
-    Codes stay strings, and so do numbers with a point where other columns may have decimal commas. A target is a number
-    in spite of leading zeros if it has too many different ones for classes.
-    """
-    values = {name: _values_of(strings) for name, strings in texts.items() if family(strings.type) == "string"}
-    others = (texts[name] for name, array in values.items() if pa.types.is_string(array.type))
-    perhaps = (blank_to_null(strings) for strings in others if decimal_marks(blank_to_null(strings[:_FIRST])))
-    may_have_commas = column_types.notation is not None or semicolons or is_continental(perhaps)
-    for name in [name for name, array in values.items() if family(array.type) == "number"]:
-        codes = _codes_of(values[name], texts[name])
-        if codes and name in column_types.numeric and (codes == ZEROS or name != target):
-            continue
-        if codes:
-            is_target = name == target
-            values[name] = _target_of_codes(codes, values[name], texts[name]) if is_target else texts[name]
-        elif may_have_commas and pc.any(pc.match_substring_regex(texts[name], "[.eE]")).as_py():
-            values[name] = texts[name]
-    return values
+def target_family_of(array: Any, target: str, file: str) -> str | None:
+    """The type of a target: number, string or boolean; None if all values in this chunk are missing."""
+    arrow_type = array.type
+    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if kind == "null":
+        return None
+    if kind not in TARGET_TYPES:
+        remedy = "name a column of numbers, strings or booleans"
+        raise DataError(f"a target cannot be of type {arrow_type}", file, column=target, remedy=remedy)
+    return kind
 
 
-def _codes_of(numbers: Any, texts: Any) -> str:
-    """The reason why texts that are numbers are codes, see :func:`tunefree.stream.notation.codes_in`; or empty."""
-    first = blank_to_null(texts[:_FIRST], NULLS)
-    if first.null_count < len(first) and not is_whole(first):
-        return ""
-    strings, ends = blank_to_null(texts, NULLS), pc.min_max(numbers).as_py()
-    is_long = max(-ends["min"], ends["max"]) >= 2**53
-    return codes_in(strings) if is_long or pc.any(pc.starts_with(strings, "0")).as_py() else ""
+def _are_plain_numbers(strings: Any) -> bool:
+    """Whether there are strings, and all are plain numbers."""
+    return strings.null_count < len(strings) and plain_numbers(strings) is not None
 
 
-def _target_of_codes(codes: str, numbers: Any, texts: Any) -> Any:
-    """A target of codes: distinguished integers; amounts with zeros in front; else texts."""
-    strings = blank_to_null(texts, NULLS)
-    if codes == ZEROS:
-        return numbers if pc.count_distinct(strings).as_py() > MOST_LABELS else texts
-    whole, unfit = cast(strings, pa.int64())
-    return texts if unfit else whole
+def _have_points(numbers: Any) -> bool:
+    return bool(pc.any(pc.match_substring_regex(numbers, "[.eE]")).as_py())
 
 
-def _values_of(strings: Any) -> Any:
-    """Strings as numbers or booleans, if all are such; nulls if there is none."""
-    numbers = plain_numbers(strings)
-    if numbers is None:
-        strings_or_null = blank_to_null(strings, NULLS)
-        present = strings_or_null.drop_null()
-        if len(present) and all(pc.all(pc.is_in(part, value_set=_TRUTHS)).as_py() for part in (present[:1], present)):
-            return pc.utf8_lower(strings_or_null).cast(pa.bool_())
-        numbers = plain_numbers(strings_or_null)
-    if numbers is None:
-        return strings
-    is_nothing = pc.is_null(numbers, nan_is_null=True)
-    return pa.nulls(len(strings)) if pc.all(is_nothing, min_count=0).as_py() else numbers
+def _are_truths(strings: Any) -> bool:
+    """Whether there are strings, and all are true or false."""
+    present = strings.drop_null()
+    return len(present) > 0 and bool(pc.all(pc.is_in(present, value_set=_TRUTHS)).as_py())
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
-    present = strings[:_SAMPLE].drop_null()
-    words = present.filter(pc.invert(_fitting(present, likeliest_notation(present, continental))))
-    return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
+    sample = strings[:_SAMPLE]
+    words = sample.filter(pc.invert(_fitting(sample, likeliest_notation(sample, continental))))
+    return words[0].as_py() if 0 < 2 * len(words) < len(sample) else None
 
 
 def _fitting(strings: Any, notation: Notation) -> Any:
@@ -333,23 +333,21 @@ def _iso_dates(name: str, strings: Array) -> Timestamp | None:
 
     Those with an offset are read in UTC.
     """
-    present = strings.drop_null()
-    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
+    if not len(strings) or not re.match(_DATE, text_at(strings, 0)):  # Arrow would compile each pattern anew
         return None
-    dates = as_iso(present)
+    dates = as_iso(strings)
     for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
         if pc.all(pc.match_substring_regex(dates, pattern)).as_py():
             are_dates = not cast(*to_timestamps(dates, zone))[1]
-            return Timestamp(name, zone, pc.any(pc.match_substring(present, ":")).as_py()) if are_dates else None
+            return Timestamp(name, zone, pc.any(pc.match_substring(strings, ":")).as_py()) if are_dates else None
     return None
 
 
 def looks_like_times(strings: Array) -> bool:
     """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
-    present = strings.drop_null()
-    if not len(present) or not re.match(_TIME, text_at(present, 0)):
+    if not len(strings) or not re.match(_TIME, text_at(strings, 0)):
         return False
-    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
+    return pc.all(pc.match_substring_regex(strings, _TIME)).as_py()
 
 
 def looks_like_booleans(strings: Array) -> bool:
@@ -364,12 +362,7 @@ def looks_like_booleans(strings: Array) -> bool:
 
 def looks_like_text(strings: Array) -> bool:
     """Whether strings are texts: most long, different from each other, and with a space."""
-    present = strings[:_SAMPLE].drop_null()
-    if len(present) < _FEWEST:
-        return False
-    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
-    different = pc.count_distinct(present).as_py() >= _DISTINCT * len(present)
-    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
+    return are_of_words(strings, _DISTINCT, 1) and pc.mean(pc.utf8_length(strings[:_SAMPLE])).as_py() >= _LONG
 
 
 def are_of_words(strings: Array, share: float, words: int) -> bool:
@@ -439,103 +432,76 @@ def is_among(name: str, columns: Iterable[str]) -> bool:
     return any(name == column or name.startswith(f"{column}.") for column in columns)
 
 
-class FileNotation:
-    """Finds how a file writes the numbers and dates of columns that are known.
-
-    ``strings`` are those columns of the file that are such; ``trained`` has the notations of training, None for plain
-    numbers, and ``asked`` the one that the user names.
-    """
-
-    def __init__(
-        self, strings: dict[str, Any], trained: dict[str, Notation | None], asked: Notation | None = None
-    ) -> None:
-        self.strings, self.trained, self.asked, self.notes = strings, trained, asked, list[Note]()
-        names = [name for name in trained if name in strings]
-        self.plain = {name for name in names if plain_numbers(strings[name]) is not None}
-        telling = [name for name in names if name not in self.plain or trained[name]]
-        decimals: set[str] = set()
-        for name in [*telling, *(self.plain if telling else ())]:  # those that tell most come first
-            if name in telling or not decimals:
-                marks = decimal_marks(strings[name].drop_null()[:_LOOKED_AT])
-                decimals |= marks if len(marks) == 1 else set()
-        self.decimal = decimals.pop() if len(decimals) == 1 else None
-
-    def number_notation(self, name: str) -> Notation | None:
-        """The notation of a column of numbers; None for plain numbers."""
-        trained = self.trained[name]
-        if name not in self.strings:
-            return trained
-        if name in self.plain and trained is None and self.asked is None and self.decimal != ",":
-            return None
-        strings, usual = self.strings[name].drop_null(), trained or PLAIN
-        likeliest = self.asked or likeliest_notation(strings, self.decimal == ",")
-        is_usual = self.asked is None and self.decimal in (None, usual.decimal) and usual.fits_all(strings)
-        if is_usual or usual == likeliest:
-            return trained if trained is not None or name in self.plain else PLAIN
-        if self.asked is None and not _read_alike(strings, usual, likeliest):
-            problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
-            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
-        return likeliest
-
-    def date_format(self, name: str, trained: str | None) -> str | None:
-        """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
-        strings = self.strings.get(name, _NOTHING)
-        is_iso = _iso_dates(name, strings) is not None
-        if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
-            return trained
-        format = None if is_iso else date_format_of(strings, self.decimal == ",") or trained
-        if format != trained:
-            problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
-            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
-        return format
-
-
-def _read_alike(strings: Any, first: Notation, second: Notation) -> bool:
-    """Whether two notations read the same numbers from strings, and none from the same others."""
-    fitting = first.fits(strings)
-    numbers = strings.filter(boolean_array(fitting))
-    same = bool((fitting == second.fits(strings)).all())
-    return same and first.numbers(numbers).equals(second.numbers(numbers))
-
-
 def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     """An encoder that shares its features with another, and reads numbers and dates as a sample has them."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
+    adapted.columns, adapted.notes = [copy.copy(column) for column in encoder.columns], []
+    numbers = {column.name: column for column in adapted.columns if column.kind == Number.kind}
+    dates = {column.name: column for column in adapted.columns if column.kind == Timestamp.kind}
     formats = column_types.dates([column.name for column in adapted.columns])
-    trained = {column.name: column.notation for column in adapted.columns if column.kind == Number.kind}
+    if unknown := [name for name in formats if name not in dates]:
+        remedy = "name a column that was one of dates in training"
+        raise DataError("the model has no such column of dates", column=unknown[0], remedy=remedy)
     target = adapted.target if adapted.target_family == "number" else None
     roles = [name for name in (adapted.weight, adapted.exposure, target) if name is not None]
+    trained = {name: column.notation for name, column in numbers.items()}
     trained |= {name: adapted.notations.get(name) for name in roles}
     texts = dict[str, Any]()
-    known = {*trained, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
     for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
-        if name in known and family(array.type) == "string":
-            texts[name] = without_words(without(array, adapted.na_values), name, (), Faults())
-    file = FileNotation(texts, trained, column_types.notation)
-    adapted.columns = [copy.copy(column) for column in adapted.columns]
-    for column in adapted.columns:
-        if column.kind == Number.kind:
-            column.notation = file.number_notation(column.name)
-        elif column.kind == Timestamp.kind:  # formats that are said are taken out
-            column.format = formats.pop(column.name, None) or file.date_format(column.name, column.format)
-    if formats:
-        remedy = "name a column that was one of dates in training"
-        raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
-    notations = {name: file.number_notation(name) for name in roles}
-    adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
-    adapted.notes = file.notes
+        if name in trained.keys() | dates.keys() and family(array.type) == "string":
+            texts[name] = without_words(without(array, adapted.na_values), name, (), Faults()).drop_null()
     if column_types.notation is not None and not texts.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
+    plain = {name for name in trained.keys() & texts.keys() if plain_numbers(texts[name]) is not None}
+    decimal = _decimal_of({name: texts[name] for name in trained if name in texts}, trained, plain)
+    notations = {}
+    for name, notation in trained.items():
+        is_plain = name in plain and notation is None and column_types.notation is None and decimal != ","
+        if name in texts and not is_plain:
+            strings, usual = texts[name], notation or PLAIN
+            first = usual if decimal in (None, usual.decimal) else None
+            likeliest = column_types.notation or likeliest_notation(strings, decimal == ",", first)
+            if likeliest != usual and column_types.notation is None:
+                problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
+                adapted.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
+            notation = notation if likeliest == usual and name in plain else likeliest
+        notations[name] = notation
+    for name, column in numbers.items():
+        column.notation = notations[name]
+    for name, column in dates.items():
+        column.format = formats.get(name) or _date_format(column, texts.get(name, _NOTHING), decimal, adapted.notes)
+    adapted.notations = {name: notation for name in roles if (notation := notations[name]) is not None}
     return adapted
+
+
+def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
+    """The decimal mark of a file, if columns of numbers tell one; those that are not plain are asked first."""
+    telling = [name for name in texts if name not in plain or trained[name]]
+    decimals: set[str] = set()
+    for name in [*telling, *(plain if telling else ())]:
+        if name in telling or not decimals:
+            marks = decimal_marks(texts[name][:_LOOKED_AT])
+            decimals |= marks if len(marks) == 1 else set()
+    return decimals.pop() if len(decimals) == 1 else None
+
+
+def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:
+    """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
+    trained, is_iso = column.format, _iso_dates(column.name, strings) is not None
+    if not len(strings) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
+        return trained
+    format = None if is_iso else date_format_of(strings, decimal == ",") or trained
+    if format != trained:
+        problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
+        notes.append(Note(column.name, problem, f"`date={column.name + '=FORMAT'!r}` decides"))
+    return format
 
 
 def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Objects of JSON whose numbers are written as an encoder reads them from strings."""
     notations = notations_of(encoder)
-    if not notations:
-        return [dict(row) for row in rows]
 
     def written(name: str, value: Any) -> Any:
         return notations[name].text(value) if name in notations and type(value) in (int, float) else value

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.arrays import flattened
+from tunefree.stream.arrays import flattened, string_array
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
@@ -136,7 +136,7 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
         name = partition.name
         if name in chunk.data.schema.names or not (partition.varies or name in options.named):
             continue
-        values = pa.repeat(_value(partition, options, file), chunk.data.num_rows)
+        values = pa.repeat(_value(partition, options)[0], chunk.data.num_rows)
         chunk = chunk._replace(data=chunk.data.append_column(name, values))
         if options.grows and name not in (options.target, *options.ignored):
             remedy = f"`ignore={name!r}` leaves it out"
@@ -144,14 +144,9 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
     return chunk
 
 
-def _value(partition: Partition, options: Options, file: str) -> Any:
-    """The value as a scalar of the type of its column."""
+def _value(partition: Partition, options: Options) -> Any:
+    """The value as an Arrow array: a number if all are such, and the column is no other."""
     as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
-    usual = pa.float64() if partition.is_number and partition.name not in as_written else pa.string()
-    to = options.types.get(partition.name, usual)
-    try:
-        return pa.array([partition.text], pa.string()).cast(to)[0]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        problem = f"the path says {partition.text!r}, which is not of the type {to}"
-        remedy = "name the folder as those that were learned"
-        raise DataError(problem, display_name(file), column=partition.name, remedy=remedy) from None
+    known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
+    to = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
+    return pa.nulls(1, to) if partition.text is None else string_array([partition.text]).cast(to)

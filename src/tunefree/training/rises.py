@@ -13,8 +13,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.targets import Labels, RunningMean
 from tunefree.stream.batch import Batch, Origin
+from tunefree.stream.columns import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.kinds import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.theory.column_changes import TARGET, Bin
 from tunefree.theory.rises import Place, Rise

@@ -14,9 +14,20 @@ from tunefree.core.errors import DataError
 from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import number_array, to_numpy
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import LIKE_DATES, RARE_WORD, Faults, decoded, is_number
+from tunefree.stream.columns import (
+    LIKE_DATES,
+    RARE_WORD,
+    Boolean,
+    Category,
+    Faults,
+    Number,
+    TimeOfDay,
+    Timestamp,
+    converted,
+    decoded,
+    is_number,
+)
 from tunefree.stream.encoder import check_name, present_of
-from tunefree.stream.kinds import Boolean, Category, Number, TimeOfDay, Timestamp, converted
 from tunefree.stream.notation import MOST_WORDS
 from tunefree.training.reading import Reading, Sample
 

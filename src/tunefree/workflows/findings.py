@@ -177,7 +177,7 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
     """Doubts about columns of categories, each with the parameters that decide it.
 
     >>> from types import SimpleNamespace as Encoder
-    >>> from tunefree.stream.kinds import Category
+    >>> from tunefree.stream.columns import Category
     >>> print(*doubts_of_columns(Encoder(columns=[Category("zip", doubt=(ZEROS, ""))])))
     column 'zip': leading zeros, read as categories; `numeric='zip'` reads numbers
     """

@@ -19,8 +19,7 @@ import pyarrow as pa
 from tunefree.losses import kind_of, loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.model_files.plan import Plan
-from tunefree.stream.columns import Faults
-from tunefree.stream.kinds import Text, converted
+from tunefree.stream.columns import Faults, Text, converted
 from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import PairedComparison, Truth, compared
@@ -70,7 +69,7 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
 
     ``columns``: of an encoder.
 
-    >>> from tunefree.stream.kinds import Category, Number
+    >>> from tunefree.stream.columns import Category, Number
     >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
     >>> features.matrix.tolist(), features.n_numbers
     ([[39.0, 0.0], [nan, 1.0]], 1)
