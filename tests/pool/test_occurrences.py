@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pool.rows import differences, restored
-from tunefree.compiled import functions
 from tunefree.core.rows import dense, part, reach, sparse, table
 from tunefree.pool import first_pass as record
 from tunefree.pool import linear_group, occurrences
@@ -81,23 +80,6 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     for model in (once, again):
         learn(model, X, y, weight, cuts)
     assert differences(once, again) == []
-
-
-@pytest.mark.parametrize("kind", ["sparse", "table"])
-def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
-    X, _, weight = streams(11, kind=kind)
-
-    def results():
-        known = occurrences.FirstMeetings()
-        batches = [
-            known.meet(part(X, start, stop), weight[start:stop], 3) for start, stop in ((0, 50), (50, 51), (51, N))
-        ]
-        of_rows = [np.asarray(array).tolist() for met in batches for array in (*met.X, *met[1:5], *met.past)]
-        return of_rows, [array.tolist() for array in known.known], [np.asarray(a).tolist() for a in known.in_slots(X)]
-
-    compiled = results()
-    monkeypatch.setattr(functions, "IS_COMPILED", False)
-    assert results() == compiled
 
 
 @pytest.mark.parametrize("view", ["raw", "steady"])

@@ -14,7 +14,7 @@ from tunefree.core.rows import Rows
 from tunefree.core.schema import SIZE, Flag, Record
 from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
-from tunefree.pool.occurrences import FEATURE, LOGGED, NO_SLOT, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.pool.occurrences import LOGGED, NO_SLOT, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
@@ -162,9 +162,9 @@ class FirstPassRecord(Part):
             return certificate
         pulls = meetings.by_feature(certificate.pulls, n_features)
         largest = meetings.by_feature(certificate.largest, n_features)
-        kept, values = meetings.kept.links[:, FEATURE], np.abs(meetings.values["raw"])
-        is_known = kept[: len(values)] < n_features
-        np.maximum.at(largest, kept[: len(values)][is_known], values[is_known])
+        kept, values = meetings.features[: meetings.n_kept], np.abs(meetings.values["raw"][: meetings.n_kept])
+        is_known = kept < n_features
+        np.maximum.at(largest, kept[is_known], values[is_known])
         once, several = meetings.alone(most=1), meetings.alone(fewest=2)
         past, log = meetings.numbered(once), with_room(self.log, LOGGED)
         pulls[once] = np.sign(meetings.values["raw"][past.places])[:, None] * log[past.sources]
@@ -172,7 +172,7 @@ class FirstPassRecord(Part):
         several_evidence = Evidence(1 + len(several), self.log.shape[1])
         replay_evidence(several_evidence, meetings.replayed(past, "raw"), past.sources, log)
         pulls[several] = certify(several_evidence, objective).pulls[1:]
-        n_without_log = int(np.count_nonzero(meetings.known.slot_of == NO_SLOT)) - len(once) - len(several)
+        n_without_log = int(np.count_nonzero(meetings.slot_of == NO_SLOT)) - len(once) - len(several)
         n_partial = n_without_log + meetings.n_partial
         return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 

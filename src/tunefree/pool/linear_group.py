@@ -15,7 +15,7 @@ from tunefree.core.rows import Rows, entries_of, n_rows
 from tunefree.core.schema import COUNT, Sequence
 from tunefree.losses.objectives import Objective
 from tunefree.pool.linear_members import Member, Setting
-from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, SavedMeetings
+from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past
 from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
 from tunefree.pool.views import Steady, hidden, transform
 
@@ -35,11 +35,11 @@ class LinearGroup(Part):
     has_classes, hidden = argument(), argument()
     n_known: int | None = argument()  # features that files have; all without it
     meetings: FirstMeetings | None = child(
-        SavedMeetings,
+        FirstMeetings,
         LEARNED,
         may_be_none=True,
-        make=lambda *_: SavedMeetings.bare(),
-        read=lambda group: group._saved_meetings(),
+        make=lambda *_: FirstMeetings(),
+        read=lambda group: group.meetings if group.meetings is not None and group.meetings.first else None,
         write=lambda group, saved: group._have_met(saved),
     )
     members: list[Member] = children(Member, LEARNED)
@@ -169,7 +169,7 @@ class LinearGroup(Part):
     def snapshot(self) -> LinearSnapshot:
         """The members as they are now: their predictions stay the same to the bit while the group learns on."""
         reads, self._weights = self._reads(), None  # they are the snapshot's from here on
-        counts = (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
+        counts = (0, 0) if self.meetings is None else (self.n_features, self.meetings.n_logged)
         return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
 
     @property
@@ -210,19 +210,15 @@ class LinearGroup(Part):
         """Drop spare capacity, which depends on how rows came in blocks, before a file is written."""
         for member in self.members:
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
-            member.n_logged = None if self.meetings is None else min(int(self.meetings.known.counts[1]), LOGGED)
+            member.n_logged = None if self.meetings is None else min(self.meetings.n_logged, LOGGED)
+        if self.meetings is not None:
+            self.meetings.n_known = self.n_known
 
-    def _saved_meetings(self) -> SavedMeetings | None:
-        """First occurrences as files have them."""
-        if self.meetings is None or not self.meetings.first:  # no row was learned
-            return None
-        return SavedMeetings(self.meetings, self.n_known)
-
-    def _have_met(self, saved: SavedMeetings | None) -> None:
+    def _have_met(self, meetings: FirstMeetings | None) -> None:
         """Have slots for features that were met; dense numbers have slots, however many there are."""
-        if saved is not None:
-            self.meetings = meetings = saved.meetings()
-            self.reserve(max(self.n_features_of_rows, len(meetings.known.slot_of)))
+        if meetings is not None:
+            self.meetings = meetings
+            self.reserve(max(self.n_features_of_rows, len(meetings.slot_of)))
 
     def complete(self) -> None:
         """Take note that the weights of members are others than before."""
