@@ -153,8 +153,8 @@ class FirstMeetings(Part):
         counts = ~is_zero & ((weight[rows] > 0.0) | has_occurred)
         rows, features, entries = rows[counts], features[counts], entries[counts]
         kept, given, replayed, visitors = self._decide(rows, features, has_first, serials, few)
-        self._keep(features[kept], serials[rows[kept]])
-        self._note(entries[kept], "raw", X)
+        entries = entries[self._keep(kept, features, serials[rows])]
+        self._note(entries, "raw", X)
         self.slot_of[given] = self.first + self.n_given + np.arange(len(given))
         self.n_given += len(given)
         n_slots = self.n_slots(self.first)
@@ -164,35 +164,37 @@ class FirstMeetings(Part):
         placed = self._placed(X, weight > 0.0, serials)
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
-        return Met(*placed, places, entries[kept], past, self.replayed(past, "raw"), visited.stop, visited)
+        return Met(*placed, places, entries, past, self.replayed(past, "raw"), visited.stop, visited)
 
     def _count_rows(
         self, rows: np.ndarray, features: np.ndarray, is_learned: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Which (n,) of the rows have a first occurrence, and their numbers (n,): others have the next one's."""
         is_new = (self.slot_of[features] == 0) & is_learned[rows]
-        new, firsts = np.unique(features[is_new], return_index=True)
-        has_first = np.zeros(len(is_learned), bool)
-        has_first[rows[is_new][firsts]] = True
+        new, has_first = features[is_new], np.zeros(len(is_learned), bool)
+        self.serials[new[::-1]] = rows[is_new][::-1]  # of each feature the last one stays, which is the first row
+        firsts = self.serials[new]
+        has_first[firsts] = True
         serials = self.n_logged + np.cumsum(has_first) - has_first
-        self.slot_of[new], self.serials[new] = NO_SLOT, serials[rows[is_new][firsts]]
+        self.slot_of[new], self.serials[new] = NO_SLOT, serials[firsts]
         self.n_logged += int(np.count_nonzero(has_first))
         return has_first, serials
 
     def _decide(
         self, rows: np.ndarray, features: np.ndarray, has_first: np.ndarray, serials: np.ndarray, few: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Which entries of rows are kept, the features that get a slot, in order, the replayed ones, and visitors."""
+        """The entries of rows that are kept, by feature, features that get a slot, replayed ones, and visitors."""
         nothing, begun = features[:0], self.n_logged - int(np.count_nonzero(has_first))
         if self.is_settled:
             _, firsts = np.unique(features, return_index=True)
-            return np.zeros(len(rows), bool), features[np.sort(firsts)], nothing, nothing
+            return nothing, features[np.sort(firsts)], nothing, nothing
         leaving = self._leaving(features, begun)
         if not len(features) and not len(leaving):
-            return np.zeros(0, bool), nothing, nothing, nothing
+            return nothing, nothing, nothing, nothing
         n_entries, features = len(features), np.concatenate([features, leaving])
         rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - begun]])
-        order = np.lexsort((rows, features))  # a feature leaves the log after the entries of a row
+        by_row = np.argsort(rows, kind="stable")  # a feature leaves the log after the entries of a row
+        order = by_row[_by_feature(features[by_row])]
         rows, features, is_entry = rows[order], features[order], order < n_entries
         begins = np.flatnonzero(np.diff(features, prepend=-1))
         groups = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(features)))
@@ -201,8 +203,7 @@ class FirstMeetings(Part):
         has_left = serials[rows] - self.serials[features] > LOGGED
         ends = (ordinals > 1) & (~is_entry | (ordinals >= few) | ~has_first[rows] | has_left)
         n_ended = _counted(ends, begins, groups)
-        is_end, kept = ends & (n_ended == 1), np.zeros(n_entries, bool)
-        kept[order[is_entry & (n_ended == 0)]] = True
+        is_end, kept = ends & (n_ended == 1), order[is_entry & (n_ended == 0)]
         is_partial = has_left[is_end] & (self.serials[features[is_end]] < begun)
         self.n_partial += int(np.count_nonzero(is_partial))
         given, lasts = features[is_end], groups != np.append(groups[1:], -1)
@@ -213,23 +214,26 @@ class FirstMeetings(Part):
     def _leaving(self, features: np.ndarray, begun: int) -> np.ndarray:
         """Features, among those that are met or kept, without a slot whose first row leaves the log."""
         edges = np.searchsorted(self.rows[: self.n_kept], np.array([begun, self.n_logged]) - 1 - LOGGED, "right")
+        if edges[0] == edges[1] and self.n_logged <= LOGGED:
+            return features[:0]
         candidates = np.union1d(features, self.features[slice(*edges)])
         leaves = self.serials[candidates] + LOGGED
         return candidates[(begun <= leaves) & (leaves < self.n_logged) & (self.slot_of[candidates] == NO_SLOT)]
 
-    def _keep(self, features: np.ndarray, serials: np.ndarray) -> None:
-        """Keep occurrences of features in rows of these numbers behind those that are kept."""
-        n, stop = self.n_kept, self.n_kept + len(features)
+    def _keep(self, by_feature: np.ndarray, features: np.ndarray, serials: np.ndarray) -> np.ndarray:
+        """Keep some occurrences, by feature, of those in rows of these numbers; returns which, in their order."""
+        n, stop = self.n_kept, self.n_kept + len(by_feature)
         if stop > len(self.features):
             room = max(stop, 3 * len(self.features) // 2)
             for name in ("features", "rows", "before"):
                 setattr(self, name, _longer(getattr(self, name), room))
-        order = np.argsort(features, kind="stable")
-        sorted_features, places = features[order], n + 1 + order
-        is_first = np.diff(sorted_features, prepend=-1) != 0
-        self.features[n:stop], self.rows[n:stop], self.n_kept = features, serials, stop
+        is_kept, sorted_features = np.zeros(len(features), bool), features[by_feature]
+        is_kept[by_feature] = True
+        places, is_first = n + np.cumsum(is_kept)[by_feature], np.diff(sorted_features, prepend=-1) != 0
+        self.features[n:stop], self.rows[n:stop], self.n_kept = features[is_kept], serials[is_kept], stop
         self.before[places - 1] = np.where(is_first, self.latest[sorted_features], np.append(0, places)[:-1])
         self.latest[sorted_features] = places  # the last one of each feature
+        return is_kept
 
     def _chains(self, features: np.ndarray) -> np.ndarray:
         """The places (d, c), from 1, of the occurrences that are kept of features, the latest last; 0 for none."""
@@ -358,8 +362,8 @@ class FirstMeetings(Part):
         self._begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
-        features, counts = np.unique(_entries(X, self._have_no_slot)[1], return_counts=True)
-        counts += (features < len(self.slot_of)) & (self.slot_of.take(features, mode="clip") == NO_SLOT)
+        counts, known = np.bincount(_entries(X, self._have_no_slot)[1]), self.slot_of
+        counts[: len(known)] += (counts[: len(known)] > 0) & (known[: len(counts)] == NO_SLOT)
         return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.is_settled))
 
     def _have_no_slot(self, features: np.ndarray) -> np.ndarray:
@@ -384,7 +388,7 @@ class FirstMeetings(Part):
             raise ModelError("model.meetings: there are occurrences of unknown features")
         self.serials, self.latest = np.zeros((2, len(self.slot_of)), np.int32)
         self.n_kept, self.rows, self.before = 0, *np.zeros((2, len(features)), np.int32)
-        self._keep(features, np.repeat(np.arange(len(counts)), counts))
+        self._keep(_by_feature(features), features, np.repeat(np.arange(len(counts)), counts))
         firsts = np.flatnonzero(self.before == 0)  # nobody asks for the rows of others
         self.serials[features[firsts]] = self.rows[firsts]
 
@@ -398,6 +402,12 @@ def _entries(X: Block, mask_of: Callable[[np.ndarray], np.ndarray]) -> tuple[np.
     places = np.concatenate([words, np.full(len(at_code), -1)])
     order = np.argsort(rows, kind="stable") if len(at_code) else slice(None)
     return rows[order], features[order], places[order]
+
+
+def _by_feature(features: np.ndarray) -> np.ndarray:
+    """The order of entries by feature, and among the same ones as they come; a stable argsort takes longer."""
+    n = np.int64(max(len(features), 1))
+    return np.sort(features * n + np.arange(len(features))) % n
 
 
 def _counted(mask: np.ndarray, begins: np.ndarray, groups: np.ndarray) -> np.ndarray:
