@@ -35,8 +35,7 @@ from tunefree.explanation.members import (
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.pool.contexts import KNOWN, NEW, by_context
-from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.contexts import FOLLOWING, KNOWN, NEW, by_context
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout

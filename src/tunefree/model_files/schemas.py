@@ -38,9 +38,8 @@ from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.progress import Progress
-from tunefree.pool.contexts import N_CONTEXTS
+from tunefree.pool.contexts import N_CHOICES, N_CONTEXTS
 from tunefree.pool.first_pass import FirstPassRecord
-from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored

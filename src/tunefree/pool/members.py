@@ -16,8 +16,7 @@ from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import name_of
+from tunefree.pool.linear_group import LinearGroup, name_of
 from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.slots import WHOLE, slots_of

@@ -27,8 +27,7 @@ from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.pool import calibration
 from tunefree.pool.first_pass import FirstPassRecord
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
 from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture

@@ -394,7 +394,7 @@ class FirstMeetings(Part):
 
 
 def _entries(X: Block, mask_of: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entries whose features a function masks, by rows: these, the features, and places among the words; -1 of codes."""
+    """Rows and features of entries that a function masks, and their places among the words; -1 of codes."""
     words = np.flatnonzero(mask_of(X.features[: X.pointers[-1]]))
     at_code, column = np.nonzero(mask_of(X.codes))
     rows = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])

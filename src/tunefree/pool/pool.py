@@ -21,13 +21,12 @@ from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
-from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context, mixing_of
+from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeights, by_context, mixing_of
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
 from tunefree.pool.member_rows import predictions_of
 from tunefree.pool.members import Ahead, Members
-from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies

@@ -16,8 +16,7 @@ from tunefree.core.rows import Block, Rows, reach
 from tunefree.learners.weights import reading
 from tunefree.pool import passes
 from tunefree.pool.contexts import KNOWN, NEW, mixing_of
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import with_offsets
+from tunefree.pool.linear_group import LinearGroup, with_offsets
 from tunefree.pool.member_rows import MemberRows
 from tunefree.pool.passes import score_rows
 from tunefree.pool.views import transform_rows

@@ -16,10 +16,9 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.contexts import RelativeWeights
+from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.options import ModelOptions, objective_of_mixture
-from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import Family, LabelledRows, LateLosses
 from tunefree.pool.single import Single, finite, pieces
 

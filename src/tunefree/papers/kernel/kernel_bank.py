@@ -28,7 +28,7 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certif
 from tunefree.papers.kernel.pistol import KernelPiSTOL, factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
 from tunefree.pool import calibration
-from tunefree.pool.linear_members import Setting, name_of
+from tunefree.pool.linear_group import Setting, name_of
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.views import Steady, transform
 from tunefree.theory.evidence import Evidence, record_evidence, widened
