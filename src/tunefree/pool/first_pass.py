@@ -123,7 +123,8 @@ class FirstPassRecord(Part):
         self._ledger.flush(self._add)
 
     def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
-        (X, y, learned, weight), predictions, row_losses = predicted_rows
+        rows, predictions, row_losses = predicted_rows
+        X, y, learned, weight = rows[:4]
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:

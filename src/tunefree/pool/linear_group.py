@@ -382,7 +382,7 @@ class LinearGroup(Part):
 
         If they were learned before, ``again``, views learn nothing from them.
         """
-        X, y, weight, _ = rows
+        X, y, weight = rows[:3]
         if self.has_classes and self.n_outputs == 1:
             y = np.where(y == 1.0, 1.0, -1.0)
         y = np.ascontiguousarray(y, np.float64)

@@ -29,14 +29,15 @@ MOST_MEMBERS = 1000
 class Ahead(NamedTuple):
     """Predictions of rows of some groups before any of these rows is learned."""
 
-    predictions: np.ndarray  # (n, M, K)
+    predictions: np.ndarray  # (n, M, K) by members
+    mixed: np.ndarray  # (n, K)
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
     groups: np.ndarray  # (n,) uint64
     rows: int  # learned before
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(self.predictions[start:stop], self.is_known[start:stop], self.groups[start:stop], self.rows)
+        return Ahead(*(array[start:stop] for array in self[:4]), self.rows)
 
 
 class Members(Part):
@@ -109,14 +110,13 @@ class Members(Part):
             for *_, generation in self.generations():
                 generation.know(self.width)
 
-    def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
-        """Predict rows of groups (n,) after ``rows`` others, and remember the groups of rows of a weight above 0."""
+    def know_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Which rows (n,) are of groups that are known, and remember the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
-        lengths = np.diff(np.append(starts, len(groups)))
-        return Ahead(self.predict(X), np.repeat(is_known, lengths), groups, rows)
+        return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
     def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
         """See rows that are learned next: as generations see them, and which (n,) are known.
