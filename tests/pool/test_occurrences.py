@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.pool.rows import differences, restored
 from tunefree.core.rows import dense, part, reach, sparse, table
-from tunefree.pool import first_pass as record
 from tunefree.pool import linear_group, occurrences
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
@@ -109,7 +108,7 @@ def test_the_certificate_is_that_of_all_features():
 
 
 def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_for_them(monkeypatch):
-    for module in (occurrences, linear_group, record):
+    for module in (occurrences, linear_group):
         monkeypatch.setattr(module, "LOGGED", 12)
     X, y, weight = streams(7)
     cuts = [*range(8, N, 8)]  # members learn fewer rows at a time than a log holds

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -30,16 +30,6 @@ class Averaged(Learner):
     average_clocks = per_output("sum of the factors of all rounds")
     average_rounds = single("sum of the rounds' weights")
 
-    @classmethod
-    def of(cls, state: Learner) -> Self:
-        """A learner as it is, and the average of its weights from now on."""
-        if isinstance(state, cls):
-            return state
-        average = cls(state.n_features, state.n_outputs, **state.settings)
-        for field in state.fields:
-            average[field.name][...] = state[field.name]
-        return average
-
     def factor(state, k):
         return 1.0
 
@@ -52,7 +42,7 @@ def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
 
     >>> from tunefree.learners.nag import NAG
-    >>> state = averaged(NAG).of(NAG(3, eta=0.25))
+    >>> state = averaged(NAG)(3, eta=0.25)
     >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)
     ('AveragedNAG', {'eta': 0.25}, True)
     """

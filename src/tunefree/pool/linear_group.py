@@ -28,7 +28,6 @@ from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
-AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
 class Setting(NamedTuple):
@@ -83,14 +82,14 @@ class Member(Part):
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> Member:
         """A member that has seen no row."""
+        learner = averaged(ALL[setting.learner]) if average else ALL[setting.learner]
         try:
-            state = ALL[setting.learner](n_features, n_outputs, **setting.settings)
+            state = learner(n_features, n_outputs, **setting.settings)
         except TypeError as error:
             raise ModelError(f"{setting.learner}: {error}") from None
         objective = objective.copied()
         if state.traits.takes_slopes_as_they_come and objective.task == "classification":
             objective.steepest = CEILING  # slopes are not clipped at the steepest so far
-        state = averaged(type(state)).of(state) if average else state  # type: ignore[arg-type]
         return cls(setting, average, state, objective, n_features)
 
     @property
@@ -343,6 +342,14 @@ class LinearGroup(Part):
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
+    def weights(self, n_features: int) -> Read:
+        """The weights (d, K) of the first member, and the units (d,), by feature."""
+        group = self if self.meetings is None else copy.deepcopy(self)
+        group.settle()
+        meetings = group.meetings or FirstMeetings()
+        weights, units = (meetings.by_feature(array, n_features) for array in group._reads()[0])
+        return weights, units
+
     def forget(self, features: np.ndarray) -> None:
         """Forget some features, whose slots have the same numbers."""
         assert self.meetings is None
@@ -525,19 +532,6 @@ class LinearSnapshot(Part):
         """An array (d, ...) by feature in the order of the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
-
-    def weights_by_feature(self, n_features: int) -> Read:
-        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
-        meetings, member = self.group.meetings or FirstMeetings(), self.group.members[0]
-        weights, units = (meetings.by_feature(slot_array, n_features) for slot_array in self.reads[0])
-        several = meetings.alone(fewest=2)
-        for start in range(0, len(several), AT_ONCE):
-            features = several[start : start + AT_ONCE]
-            past = meetings.numbered(features)
-            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
-            if read is not None:
-                weights[features], units[features] = read[0][1:], read[1][1:]
-        return weights, units
 
     def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
         """Rows by view, whose features have slots; and for each member their entries without one, with their weights.

@@ -319,7 +319,7 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size."""
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
-        return self.linear.present().weights_by_feature(self.n_features)[0]
+        return self.linear.weights(self.n_features)[0]
 
     def reduce(self) -> None:
         """Keep only the state for predictions, without the state for learning, certificates and decisions."""

@@ -325,16 +325,6 @@ class FirstMeetings(Part):
         feature_array[having] = slot_array[slots[having]]
         return feature_array
 
-    def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
-        """Features without a slot that occurred ``fewest`` to ``most`` times, their occurrences being in the log."""
-        features = np.flatnonzero(self._is_alone(np.arange(len(self.slot_of)), MOST, MOST))
-        counts = np.count_nonzero(self._chains(features), axis=1)
-        return features[(fewest <= counts) & (counts <= most)]
-
-    def numbered(self, features: np.ndarray, n_met: int = MOST) -> Past:
-        """The occurrences of features in rows with a number below ``n_met``, their slots being numbers from 1 on."""
-        return self._past(features, n_met, np.arange(1, 1 + len(features)))
-
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Features of some rows that occurred and have no slot, None if there are none.
 
@@ -347,7 +337,8 @@ class FirstMeetings(Part):
             return None
         features, numbers = np.unique(ids, return_inverse=True)
         pointers = np.searchsorted(rows, np.arange(n_rows(X) + 1))
-        return Alone(features, self.numbered(features, n_met), pointers, 1 + numbers, places)
+        past = self._past(features, n_met, np.arange(1, 1 + len(features)))
+        return Alone(features, past, pointers, 1 + numbers, places)
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
         """Which features had occurred and had no slot, see :meth:`alone_in`; only those whose log is still there."""
