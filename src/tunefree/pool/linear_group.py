@@ -140,8 +140,8 @@ class Member(Part):
 
     def _absent(self, objective: Objective) -> tuple[Any, float]:
         """A learner of one output, which knows from the constant alone that a class was absent from the rows so far,
-        and what its margin lacks then (:func:`late_margin`)."""
-        margin = late_margin(objective, self.rows)
+        and what its margin lacks then of the log-odds of one row among them, where margins are log-odds."""
+        margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
         if self.state is None or isinstance(self.state, Averaged):
             return None, margin
         n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
@@ -230,18 +230,6 @@ class Member(Part):
         if further is not None:
             margins += passes.score(further.read[0], further.read[1], further.X)
         return objective.predictions_of(margins)
-
-
-def late_margin(objective: Objective, rows: int) -> float:
-    """The margin with which a class begins that comes after so many rows: the log-odds of one row among them.
-
-    A learner that had known the class from the start would predict about as much. Margins of other losses than the
-    logistic are no log-odds, and begin at 0.
-
-    >>> round(late_margin(Objective("classification"), 100_000), 2)
-    -11.51
-    """
-    return -math.log(max(rows, 1)) if objective.is_softmax else 0.0
 
 
 def with_offsets(read: Read, offsets: np.ndarray) -> Read:

@@ -277,7 +277,11 @@ class Model(ScoredModel):
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
         for one in self.monotone:
-            if _is_constant(self.pool.members.growth, one.feature):
+            growth = self.pool.members.growth
+            if growth is None or growth.whole.n_kept < 2:
+                break
+            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([one.feature])))["columns"].T
+            if (column == column[0]).all():
                 problem = "is monotone, and has the same value in all rows"
                 raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
@@ -392,11 +396,3 @@ def published(model: Model) -> Model:
     if other.pool is not None:
         other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
     return other
-
-
-def _is_constant(growth: Any, feature: int) -> bool:
-    """Whether the rows that are kept, if they are several, all have the same number."""
-    if growth is None or growth.whole.n_kept < 2:
-        return False
-    (column,) = growth.whole.kept(columns=growth.columns.places(np.array([feature])))["columns"].T
-    return bool((column == column[0]).all())

@@ -222,24 +222,6 @@ def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> 
     run(state, entries_of(X), sources, log, np.zeros((3, padded(state.n_outputs))))
 
 
-def learn_apart(
-    state: Learner,
-    objective: Objective,
-    X: Any,
-    y: np.ndarray,
-    weight: np.ndarray,
-    offsets: np.ndarray,
-    margins: np.ndarray,
-) -> None:
-    """Learn rows that each belong to one margin: there are K rows, with different features, for each target.
-
-    ``offsets`` (K,) are added to what the learner predicts.
-    """
-    row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
-    run = pass_of("learn apart", type(state), True)
-    run(state, *objective.arrays, *row_arguments, np.zeros((2, len(offsets))))
-
-
 def ratio_of(value, units, j):
     """A value in the unit of its feature; 0 where the feature is unknown, so that it has no effect."""
     return bounded(value / units[j]) if value != 0.0 and j < len(units) and units[j] > 0.0 else 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,8 +26,7 @@ from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeig
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
-from tunefree.pool.member_rows import predictions_of
-from tunefree.pool.members import Ahead, Members
+from tunefree.pool.members import Ahead, Members, predictions_of
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
@@ -306,10 +306,7 @@ class Pool(Part):
         if len(self.contexts) == 1 and not self.only_members_learn:
             known = np.flatnonzero(is_known & (rows.weight > 0.0))
             first = int(known[0]) if len(known) else 0
-        if not first:
-            yield self._learn_piece(rows, observed, contexts, ahead)
-            return
-        for start, stop in (0, first), (first, len(contexts)):
+        for start, stop in pairwise([0, first, len(contexts)] if first else [0, len(contexts)]):
             some = Observed(*(array[start:stop] for array in observed))
             part_ahead = None if ahead is None else ahead.part(start, stop)
             yield self._learn_piece(rows.part(start, stop), some, contexts[start:stop], part_ahead)

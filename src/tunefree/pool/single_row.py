@@ -1,6 +1,6 @@
 """Prediction and learning of one row by members and the mixture, in arrays that are made once.
 
-As :mod:`tunefree.pool.member_rows` does for generations, linear members and mixture have a few programs of compiled
+As :mod:`tunefree.pool.members` does for generations, linear members and mixture have a few programs of compiled
 functions here. What is not foreseen is left to :class:`tunefree.pool.linear_group.LinearGroup`.
 """
 
@@ -17,7 +17,7 @@ from tunefree.learners.weights import reading
 from tunefree.pool import passes
 from tunefree.pool.contexts import KNOWN, NEW, mixing_of
 from tunefree.pool.linear_group import LinearGroup, with_offsets
-from tunefree.pool.member_rows import MemberRows
+from tunefree.pool.members import MemberRows
 from tunefree.pool.passes import score_rows
 from tunefree.pool.views import transform_rows
 

@@ -20,8 +20,7 @@ from tunefree.pool.contexts import N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.growth import with_ages
 from tunefree.pool.ledger import LearnedRows, Ledger, joined
 from tunefree.pool.linear_group import LinearSnapshot
-from tunefree.pool.member_rows import predictions_of
-from tunefree.pool.members import Members
+from tunefree.pool.members import Members, predictions_of
 
 EARLIEST = 4 * FIRST  # rows of the first copy
 JUDGED = 512  # rows that a copy has learned at least, if its losses are to count
