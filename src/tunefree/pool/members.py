@@ -42,7 +42,8 @@ class Ahead(NamedTuple):
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(*(array[start:stop] for array in self[:4]), self.rows)
+        arrays = (array[start:stop] for array in self[:4])
+        return Ahead._make([*arrays, self.rows])
 
 
 class Members(Part):

@@ -33,7 +33,7 @@ class LabelledRows(NamedTuple):
 
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
-        arrays = (None if array is None else array[start:stop] for array in self[1:])
+        arrays: Any = (None if array is None else array[start:stop] for array in self[1:])
         return LabelledRows(part(self.X, start, stop), *arrays)
 
 
