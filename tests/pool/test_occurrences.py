@@ -76,6 +76,7 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     assert differences(once, often) == []
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(once.mean_weights(), everything.mean_weights(), rtol=1e-9, atol=1e-12)
     assert FIRST < once.linear.n_slots(once.n_features) < 0.8 * once.n_features
     again = restored(once)
     for model in (once, again):

@@ -194,20 +194,19 @@ class Member(Part):
             if before[places].any():
                 mirror(state, np.unique(past.slots[places]))
 
-    def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, n_features: int) -> Read:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
 
         The others of so many features, of which a learner keeps nothing, have none.
         """
-        fixed = self.fixed
-        if fixed is not None:
-            return fixed
+        if self.fixed is not None:
+            return self.fixed
         weights, units = read(self.state, min(n_features, self.state.n_features))
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
     def fix(self, n_features: int, n_outputs: int) -> None:
         """Keep only the state for predictions, in single precision."""
-        weights, units = self.weights(n_features, n_outputs)
+        weights, units = self.weights(n_features)
         self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
@@ -427,7 +426,7 @@ class LinearGroup(Part):
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
         if self._weights is None:
-            self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
+            self._weights = [member.weights(self.n_features) for member in self.members]
         return self._weights
 
     def keep(self, stays: list[int]) -> None:
@@ -510,11 +509,11 @@ class LinearSnapshot(Part):
         )
         return predictions
 
-    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
-        """Rows as the members at some places see them."""
+    def weighted_rows(self, X: Any) -> list[WeightedRows]:
+        """Rows as each of the members sees them."""
         seen, further = self._seen(X)
-        some = [(self.group.members[m], self.reads[m]) for m in members]
-        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in some]
+        pairs = zip(self.group.members, self.reads, strict=True)
+        return [WeightedRows(seen[member.setting.view], *read, further(member)) for member, read in pairs]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature in the order of the weights of members."""

@@ -46,7 +46,7 @@ class LinearRow:
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
         rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
-        self.read = [member.weights(group.n_features, group.n_outputs) for member in group.members]
+        self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
         self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
         learners: list[Any] = [
