@@ -17,7 +17,6 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
-from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -134,16 +133,6 @@ def reading(learner: Any, has_one_output: bool) -> Compiled:
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     return Compiled(read, f"read.{kind}.{'one' if has_one_output else 'several'}", {"state": learner}, lengths)
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled functions of the learners of this package, and of the averages of their iterates."""
-    return compiled_of(ALL[name] for name in ALL)
-
-
-def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
-    """The compiled functions of learners, and of the averages of their iterates."""
-    return [reading(learner, has_one) for learner in with_averages(learners) for has_one in (True, False)]
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
