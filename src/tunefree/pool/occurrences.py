@@ -148,12 +148,17 @@ class FirstMeetings(Part):
         rows, features, entries = _entries(X, self._have_no_slot)
         begun, few, is_zero = self.n_logged, FEW if n_outputs > 1 else 2, _values(X, entries) == 0.0
         has_first, serials = self._count_rows(rows[~is_zero], features[~is_zero], weight > 0.0)
-        # A row that is not learned has a feature that occurred before.
-        has_occurred = (self.slot_of[features] != 0) & (self.serials[features] < serials[rows])
-        counts = ~is_zero & ((weight[rows] > 0.0) | has_occurred)
+        counts = ~is_zero
+        if not (weight > 0.0).all():  # a row that is not learned has a feature if that occurred before
+            has_occurred = (self.slot_of[features] != 0) & (self.serials[features] < serials[rows])
+            counts &= (weight[rows] > 0.0) | has_occurred
         rows, features, entries = rows[counts], features[counts], entries[counts]
-        kept, given, replayed, visitors = self._decide(rows, features, has_first, serials, few)
-        entries = entries[self._keep(kept, features, serials[rows])]
+        is_alone = np.zeros(len(features), bool)  # once in these rows, and never before: they are kept
+        if not self.is_settled:
+            is_alone = (np.bincount(features)[features] == 1) & (self.latest[features] == 0)
+        alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+        kept, given, replayed, visitors = self._decide(rows[others], features[others], has_first, serials, few)
+        entries = entries[self._keep(np.concatenate([alone, others[kept]]), features, serials[rows])]
         self._note(entries, "raw", X)
         self.slot_of[given] = self.first + self.n_given + np.arange(len(given))
         self.n_given += len(given)
@@ -161,7 +166,7 @@ class FirstMeetings(Part):
         visited = slice(n_slots, n_slots + len(visitors))
         self.slot_of[visitors] = np.arange(visited.start, visited.stop)
         past = self._past(np.concatenate([replayed, visitors]), begun)
-        placed = self._placed(X, weight > 0.0, serials)
+        placed = self._placed(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
         return Met(*placed, places, entries, past, self.replayed(past, "raw"), visited.stop, visited)
@@ -193,8 +198,8 @@ class FirstMeetings(Part):
             return nothing, nothing, nothing, nothing
         n_entries, features = len(features), np.concatenate([features, leaving])
         rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - begun]])
-        by_row = np.argsort(rows, kind="stable")  # a feature leaves the log after the entries of a row
-        order = by_row[_by_feature(features[by_row])]
+        by_row = np.argsort(rows, kind="stable") if len(leaving) else slice(None)  # entries come before what leaves
+        order = np.arange(len(rows))[by_row][_by_feature(features[by_row])]
         rows, features, is_entry = rows[order], features[order], order < n_entries
         begins = np.flatnonzero(np.diff(features, prepend=-1))
         groups = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(features)))
@@ -267,28 +272,32 @@ class FirstMeetings(Part):
         """Rows that are only predicted, with slots instead of features."""
         if self.first == 0 or reach(X) <= self.first:
             return X
-        return self._placed(X, np.zeros(n_rows(X), bool), np.full(n_rows(X), self.n_logged))[0]
+        return self._placed(X)[0]
 
-    def _placed(self, X: Block, is_learned: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
-        """Rows with slots, the places of their words, and how many entries of each row are left out."""
-        row_of = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
-        features, values = X.features[: len(row_of)], X.values[: len(row_of)]
-        slots = self._slots_in(features, is_learned[row_of], serials[row_of])
-        codes = self._slots_in(X.codes, is_learned[:, None], serials[:, None])
+    def _placed(self, X: Block, seen: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
+        """Rows with slots, the places of their words, and how many entries of each row are left out.
+
+        A row does not see features that occurred first in a row of the number (n,) that it has ``seen``, or later.
+        """
+        features, values = X.features[: X.pointers[-1]], X.values[: X.pointers[-1]]
+        slots, codes = self._slots_of(features), self._slots_of(X.codes)
+        if seen is not None:
+            is_later = self.serials[features] >= np.repeat(seen, np.diff(X.pointers))
+            slots[is_later & (features >= self.first)] = 0
+            codes[(self.serials[X.codes] >= seen[:, None]) & (X.codes >= self.first)] = 0
         is_void = (values == 0.0) & (features >= self.first)
         is_kept = (slots > 0) & ~is_void
-        left_out = np.bincount(row_of[~is_kept & ~is_void], minlength=n_rows(X))
-        left_out += np.count_nonzero((codes == 0) & (X.codes > 0), axis=1)
         words, pointers = np.flatnonzero(is_kept), np.append(0, np.cumsum(is_kept))[X.pointers]
+        left_out = np.diff(np.append(0, np.cumsum(~is_kept & ~is_void))[X.pointers])
+        left_out += np.count_nonzero((codes == 0) & (X.codes > 0), axis=1)
         values = _kept_values(X, words)
         return X._replace(codes=codes, pointers=pointers, features=slots[words], values=values), words, left_out
 
-    def _slots_in(self, features: np.ndarray, is_learned: np.ndarray, serials: np.ndarray) -> np.ndarray:
-        """Slots of features in rows; 0 of those that have none there. A row that is not learned sees no later ones."""
+    def _slots_of(self, features: np.ndarray) -> np.ndarray:
+        """The slots of features; 0 of those that have none."""
         slots = self.slot_of.take(features, mode="clip")
-        is_there = is_learned | (self.serials.take(features, mode="clip") < serials)
-        is_there &= (slots > 0) & (features < len(self.slot_of))
-        return np.where(features < self.first, features, np.where(is_there, slots, 0))
+        slots = np.where((slots > 0) & (features < len(self.slot_of)), slots, 0)
+        return slots if len(self.slot_of) > self.first else np.where(features < self.first, features, slots)
 
     def _note(self, entries: np.ndarray, view: str, X: Block) -> None:
         """Keep the values of the latest occurrences that are kept, as a view shows the rows; see :class:`Met`."""

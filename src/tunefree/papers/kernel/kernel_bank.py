@@ -254,7 +254,7 @@ class KernelBank(Part):
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         before = [] if self.waiting is None else [self.waiting]
-        blocks, *others = zip(*before, kept, strict=True)
+        blocks, *others = zip(*before, kept[:4], strict=True)
         self.waiting = WarmupRows(together(list(blocks)), *(np.concatenate(arrays, dtype=float) for arrays in others))
         if len(self.waiting.y) == WARMUP_ROWS:
             self.freeze()
