@@ -27,7 +27,6 @@ from tunefree.core.schema import COUNT, check_arrays
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.model import Model, published
 from tunefree.pool.model import restored as restored_model
-from tunefree.pool.occurrences import SavedMeetings
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises, Place, Rise
@@ -187,8 +186,6 @@ def test_each_part_has_what_it_declares(learned):
 
 def test_each_part_is_copied(learned):
     for part in each_part(learned):
-        if isinstance(part, SavedMeetings):
-            continue
         other = part.copied()
         assert state_of(other) == state_of(part)
         for name, declared in part.fields_of_part.items():

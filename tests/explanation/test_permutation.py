@@ -6,7 +6,7 @@ import pytest
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.explanation.importance import NewRows
-from tunefree.pool.member_rows import predictions_of
+from tunefree.pool.members import predictions_of
 
 
 def rows(n, seed=0):

@@ -21,7 +21,7 @@ from tunefree.learners.contract import Scale
 from tunefree.learners.weights import Averaged, averaged
 from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
-from tunefree.pool.linear_members import Member, Setting
+from tunefree.pool.linear_group import Member, Setting
 
 # Every learner of the package, and one from outside, which is not registered here: only its definition is run.
 OUTSIDE = run_page("learner.md", until="learners.register")

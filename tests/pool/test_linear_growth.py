@@ -11,7 +11,6 @@ from tunefree.learners import newton
 from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool import first_pass as record
 from tunefree.pool import linear_group, occurrences
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -70,7 +69,7 @@ def check_shape(seed, folder, patch):
     capacity, logged = drawn.choice([8, 16, 64]), drawn.choice([4, 50, 2**16])
     patch.setattr(occurrences, "FIRST", capacity)
     patch.setattr(newton, "MOST_NUMBERS", capacity**2)  # features without a slot from the start are beyond its matrices
-    for module in (occurrences, linear_group, record, schemas):
+    for module in (occurrences, linear_group, schemas):
         patch.setattr(module, "LOGGED", logged)
     rows = drawn_rows(drawn, drawn.choice([40, 300, 700]), capacity)
     learner = drawn.choice(["pool", "pool", "scinol2", "nag", "adagrad", "newton", "pistol"])

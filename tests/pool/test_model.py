@@ -12,7 +12,7 @@ from tunefree.core.rows import dense, part
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.pool.linear_members import Member, Setting
+from tunefree.pool.linear_group import Member, Setting
 from tunefree.pool.model import Model, restored
 from tunefree.pool.targets import Labels
 

@@ -5,9 +5,8 @@ import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
 from tunefree.core.rows import dense, rows_at
-from tunefree.pool.frozen import FOLLOWING, FrozenMixture
+from tunefree.pool.contexts import FOLLOWING, FrozenMixture, RelativeWeights
 from tunefree.pool.model import Model
-from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.targets import Labels
 
 N = 100  # rows of most streams

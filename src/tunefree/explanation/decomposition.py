@@ -35,8 +35,7 @@ from tunefree.explanation.members import (
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.pool.contexts import KNOWN, NEW, by_context
-from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.contexts import FOLLOWING, KNOWN, NEW, by_context
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
@@ -251,7 +250,7 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
             "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
             " and inspect how much they matter"
         )
-    weights, units = model.linear.present().weights_by_feature(model.n_features)
+    weights, units = model.linear.weights(model.n_features)
     unit, centre = unit_and_centre(model.objective)
     with np.errstate(over="ignore", invalid="ignore"):
         relative = np.where(units[:, None] > 0.0, weights / np.where(units > 0.0, units, 1.0)[:, None], 0.0)

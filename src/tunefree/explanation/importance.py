@@ -39,7 +39,7 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
-from tunefree.pool.member_rows import MemberRows
+from tunefree.pool.members import MemberRows
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # whose contributions are looked at

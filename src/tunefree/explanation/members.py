@@ -190,10 +190,9 @@ class LinearTerms:
 
     def parts(self, X: Any) -> list[Part]:
         """The margins of rows, a part of each member."""
-        members = list(range(len(self.group.members)))
         present = self.group.present(X)
         by_slot, parts = present.by_slot(self.term_of), []
-        for m, seen in zip(members, present.weighted_rows(X, members), strict=True):
+        for m, seen in enumerate(present.weighted_rows(X)):
             unit, centre = unit_and_centre(self.group.members[m].objective)
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
             add_terms(seen.weights, seen.units, unit, by_slot, entries_of(seen.X), terms)

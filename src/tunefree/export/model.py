@@ -31,8 +31,7 @@ from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT
 from tunefree.mixing.gradients import Rule
 from tunefree.pool.calibration import Calibration
-from tunefree.pool.contexts import KNOWN
-from tunefree.pool.frozen import FOLLOWING
+from tunefree.pool.contexts import FOLLOWING, KNOWN
 from tunefree.pool.slots import Slot
 from tunefree.stream.formats import TABLE
 

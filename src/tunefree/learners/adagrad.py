@@ -12,10 +12,38 @@ weight is eta in size whatever the scale of the feature, so the learner is not i
 from __future__ import annotations
 
 from tunefree.compiled.prefetching import fetch_line
-from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import LARGEST, bounded, clip, norm
-from tunefree.learners.contract import Traits
-from tunefree.learners.plain import PlainLearner, write_margins
+from tunefree.learners.contract import Learner, Traits
+
+
+class PlainLearner(Learner):
+    """A learner whose weights are one of its fields, each in force at all times."""
+
+    seen = per_feature("1 once the feature has been seen, else 0")
+    weights = per_coordinate("w_i")
+
+    def coordinate(state, j, k):
+        return state.weights[j, k]
+
+    def magnitude(state, j):
+        return state.seen[j]
+
+
+def write_margins(state, row, margins):
+    """The margins of plain weights; marks the features of the row as seen."""
+    for e in range(len(row.indices)):
+        if row.values[e] != 0.0:
+            state.seen[row.indices[e]] = 1.0
+    for k in range(len(margins)):
+        margins[k] = 0.0
+    for e in range(len(row.indices)):
+        j, value = row.indices[e], row.values[e]
+        if len(margins) == 1 or value != 0.0:
+            for k in range(len(margins)):
+                margins[k] += bounded(state.weights[j, k] * value)
+    for k in range(len(margins)):
+        margins[k] = bounded(margins[k])
 
 
 class AdaGrad(PlainLearner):

@@ -14,7 +14,7 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -98,7 +98,13 @@ class Learner(State):
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if "replay" not in vars(cls) and {"predict", "update"} & vars(cls).keys():
-            cls.replay = predict_and_update(cls.predict, cls.update)  # type: ignore[method-assign]
+            predict, update = cls.predict, cls.update
+
+            def replay(state, row, scale, past, margins, gradient, curvature):
+                predict(state, row, scale, margins)
+                update(state, row, gradient, curvature)
+
+            cls.replay = replay  # type: ignore[method-assign]
 
     def predict(state, row, scale, margins):
         """Write the margins of a row; statistics of the features (never of the target) may be updated."""
@@ -201,13 +207,3 @@ def mirror(state: Learner, features: np.ndarray | None = None) -> None:
             by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0
         if field.is_halved:
             by_output[(slice(2), *chosen)] *= 0.5
-
-
-def predict_and_update(predict: Callable[..., None], update: Callable[..., None]) -> Callable[..., None]:
-    """The replay of a learner that does not define one."""
-
-    def replay(state, row, scale, past, margins, gradient, curvature):
-        predict(state, row, scale, margins)
-        update(state, row, gradient, curvature)
-
-    return replay

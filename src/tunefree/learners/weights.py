@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
-from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -29,16 +28,6 @@ class Averaged(Learner):
     average_since = per_coordinate("the clock when the coordinate was last counted")
     average_clocks = per_output("sum of the factors of all rounds")
     average_rounds = single("sum of the rounds' weights")
-
-    @classmethod
-    def of(cls, state: Learner) -> Self:
-        """A learner as it is, and the average of its weights from now on."""
-        if isinstance(state, cls):
-            return state
-        average = cls(state.n_features, state.n_outputs, **state.settings)
-        for field in state.fields:
-            average[field.name][...] = state[field.name]
-        return average
 
     def factor(state, k):
         return 1.0
@@ -52,7 +41,7 @@ def averaged(learner: type[Learner]) -> Any:
     """The class of learners that learn as another does, and whose weights are the averages of its iterates.
 
     >>> from tunefree.learners.nag import NAG
-    >>> state = averaged(NAG).of(NAG(3, eta=0.25))
+    >>> state = averaged(NAG)(3, eta=0.25)
     >>> type(state).__name__, state.settings, averaged(type(state)) is type(state)
     ('AveragedNAG', {'eta': 0.25}, True)
     """
@@ -144,16 +133,6 @@ def reading(learner: Any, has_one_output: bool) -> Compiled:
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     return Compiled(read, f"read.{kind}.{'one' if has_one_output else 'several'}", {"state": learner}, lengths)
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled functions of the learners of this package, and of the averages of their iterates."""
-    return compiled_of(ALL[name] for name in ALL)
-
-
-def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
-    """The compiled functions of learners, and of the averages of their iterates."""
-    return [reading(learner, has_one) for learner in with_averages(learners) for has_one in (True, False)]
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:

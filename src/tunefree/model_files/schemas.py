@@ -38,9 +38,8 @@ from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.progress import Progress
-from tunefree.pool.contexts import N_CONTEXTS
+from tunefree.pool.contexts import N_CHOICES, N_CONTEXTS
 from tunefree.pool.first_pass import FirstPassRecord
-from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
@@ -181,16 +180,16 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
-    meetings = model["linear"]["meetings"] or {"counts": (0, 0, 0), "kept": (0, 0), "first": MOST_FEATURES}
-    n_slots = meetings["counts"][0] + min(model["n_features"], meetings["first"])
+    meetings = model["linear"]["meetings"] or {"n_given": 0, "n_logged": 0, "n_kept": 0, "first": MOST_FEATURES}
+    n_slots = meetings["n_given"] + min(model["n_features"], meetings["first"])
     return {
         "D": model["n_features"],
         "K": n_outputs,
         "W": OF_ROW + n_outputs,
-        "L": min(meetings["counts"][1], LOGGED),
+        "L": min(meetings["n_logged"], LOGGED),
         "S": n_slots,
         "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
-        "O": meetings["kept"][0],
+        "O": meetings["n_kept"],
     }
 
 

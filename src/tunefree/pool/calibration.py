@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, sparse
+from tunefree.core.rows import Block, entries_of, sparse
 from tunefree.learners import ALL
 from tunefree.learners.scinol import ScInOL2
 from tunefree.learners.weights import read
@@ -74,10 +74,14 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
     """
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
+    learn_pass = passes.pass_of("learn apart", ScInOL2, has_one_output=True)
     for piece in _pieces(calibration, len(margins)):
         rows = _rows(calibration, margins[piece], weight[piece])
-        piece_arguments = rows, codes[piece], weight[piece], calibration.offsets, predicted[piece]
-        passes.learn_apart(calibration.learner, LOG_LOSS, *piece_arguments)
+        rows_to_learn = entries_of(rows), codes[piece], passes.numbers_of(weight[piece])
+        scratch = np.zeros((2, calibration.n_classes))
+        learn_pass(
+            calibration.learner, *LOG_LOSS.arrays, *rows_to_learn, calibration.offsets, predicted[piece], scratch
+        )
     return predicted
 
 

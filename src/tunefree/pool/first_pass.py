@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from tunefree.core.rows import Rows
 from tunefree.core.schema import SIZE, Flag, Record
 from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
-from tunefree.pool.occurrences import FEATURE, LOGGED, NO_SLOT, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.pool.occurrences import FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
@@ -123,7 +124,8 @@ class FirstPassRecord(Part):
         self._ledger.flush(self._add)
 
     def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
-        (X, y, learned, weight), predictions, row_losses = predicted_rows
+        rows, predictions, row_losses = predicted_rows
+        X, y, learned, weight = rows[:4]
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
@@ -145,36 +147,34 @@ class FirstPassRecord(Part):
 
     def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
         """Add first occurrences that were left out, as rows of one entry each."""
+        self.evidence = self._replayed(self.evidence, past, X, objective)
+
+    def _replayed(self, evidence: Evidence, past: Past | None, X: Rows | None, objective: Any) -> Evidence:
         if past is not None and len(past.sources):
-            self.evidence = _with_room(self.evidence, 1 + int(past.slots.max()), self.log.shape[1], objective)
-            log = with_room(self.log, 1 + int(past.sources.max()))
-            replay_evidence(self.evidence, X, past.sources, log)
+            evidence = _with_room(evidence, 1 + int(past.slots.max()), self.log.shape[1], objective)
+            replay_evidence(evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
+        return evidence
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
         """The certificate of every linear model on these rows; ``meetings`` tells which features have slots.
 
-        Of features without a slot, and those whose first occurrence was not replayed, the slopes of that row count.
+        Of features whose first occurrence is not in the log any more, the slopes of that row count.
         """
-        evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
-        complete = certify(evidence, objective)
-        certificate = replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
         if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
-            return certificate
-        pulls = meetings.by_feature(certificate.pulls, n_features)
-        largest = meetings.by_feature(certificate.largest, n_features)
-        kept, values = meetings.kept.links[:, FEATURE], np.abs(meetings.values["raw"])
-        is_known = kept[: len(values)] < n_features
-        np.maximum.at(largest, kept[: len(values)][is_known], values[is_known])
-        once, several = meetings.alone(most=1), meetings.alone(fewest=2)
-        past, log = meetings.numbered(once), with_room(self.log, LOGGED)
-        pulls[once] = np.sign(meetings.values["raw"][past.places])[:, None] * log[past.sources]
-        past = meetings.numbered(several)
-        several_evidence = Evidence(1 + len(several), self.log.shape[1])
-        replay_evidence(several_evidence, meetings.replayed(past, "raw"), past.sources, log)
-        pulls[several] = certify(several_evidence, objective).pulls[1:]
-        n_without_log = int(np.count_nonzero(meetings.known.slot_of == NO_SLOT)) - len(once) - len(several)
-        n_partial = n_without_log + meetings.n_partial
-        return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
+            n_slots = n_features if meetings is None else meetings.n_slots(n_features)
+            complete = certify(self.evidence, objective)
+            return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
+        meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)
+        if (past := meetings.settle()) is not None:
+            evidence = self._replayed(evidence, past, meetings.replayed(past, "raw"), objective)
+        complete = certify(evidence, objective)
+        pulls = meetings.by_feature(complete.pulls, n_features)
+        largest = meetings.by_feature(complete.largest, n_features)
+        kept, values = meetings.features[: meetings.n_kept], np.abs(meetings.values["raw"][: meetings.n_kept])
+        is_known = kept < n_features
+        np.maximum.at(largest, kept[is_known], values[is_known])
+        n_partial = meetings.n_partial
+        return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
 
 def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:

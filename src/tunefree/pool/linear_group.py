@@ -1,25 +1,257 @@
-"""Linear members on the features as they are given, the views that they share, and the members as they were."""
+"""Linear learners as members of a model, the views of the rows that they share, and the members as they were."""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.part import FIXED, LEARNED, Part, argument, child, children, number, scratch
-from tunefree.core.rows import Rows, entries_of, n_rows
-from tunefree.core.schema import COUNT, Sequence
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.numbers import CEILING
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number, scratch
+from tunefree.core.rows import Rows, dense, entries_of, n_rows
+from tunefree.core.schema import COUNT, SIZE, Flag, Sequence, Text
+from tunefree.learners import ALL
+from tunefree.learners.contract import begin_outputs, mirror
+from tunefree.learners.weights import Averaged, averaged, read
+from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
-from tunefree.pool.linear_members import Member, Setting
-from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, SavedMeetings
+from tunefree.pool import passes
+from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
+from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
-AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
+MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
+
+
+class Setting(NamedTuple):
+    """The learner of a member, its parameters, and its view of the rows."""
+
+    learner: str  # a name in learners.ALL
+    settings: dict[str, float]  # its parameters
+    view: str  # one of views.NAMES
+
+
+def _nothing(member: Any, value: Any) -> None:
+    """Nothing: the saved setting is only read to know the class of the learner."""
+
+
+class Member(Part):
+    """A linear learner of a model, whose weights may be the averages of its iterates.
+
+    Its state and objective are as :func:`tunefree.pool.passes.learn` takes and changes them.
+    """
+
+    setting, average, room = argument(), argument(), argument()
+    n_known, n_logged = argument(), argument()  # features and rows in the log that files have; all without these
+    learner = number(FIXED, Text(), lambda member: member.setting.learner, _nothing)
+    is_averaged = number(FIXED, Flag(), lambda member: member.average, _nothing)
+    fixed_weights: np.ndarray | None = array("float64|float32", ("w", "K"), FIXED, may_be_none=True)
+    fixed_units: np.ndarray | None = array("float64", ("w",), FIXED, may_be_none=True, low=0)
+    state: Any = child(
+        lambda header, *_: averaged(ALL[header["learner"]]) if header["is_averaged"] else ALL[header["learner"]],
+        LEARNED,
+        may_be_none=True,
+        axes={FEATURE: "S", OUTPUT: "K"},
+        read=lambda member: None if member.fixed else member.state.arrays(member.n_known),
+        write=lambda member, state: setattr(member, "state", state or member.state.blank(2, member.state.n_outputs)),
+    )
+    objective = child(Objective, LEARNED)
+    rows = number(LEARNED, COUNT)
+    mass = number(LEARNED, SIZE)
+    log: np.ndarray | None = array(
+        "float64", ("L", "W"), LEARNED, may_be_none=True, read=lambda member: member.used_log()
+    )
+    offsets: np.ndarray | None = array("float64", ("K",), LEARNED, may_be_none=True)
+
+    def __init__(self, setting: Setting, average: bool, state: Any, objective: Objective, room: int) -> None:
+        self.setting, self.average, self.state, self.objective = setting, average, state, objective
+        self.room = room  # features there is capacity for; a learner may need less for all of them
+        self.log = None  # of rows, for first occurrences that are replayed; none before the first
+        self.rows, self.mass = 0, 0.0  # learned, and the weights of these
+        self.offsets = None  # (K,) added to the weights of the constant, once a class came late
+        self.n_known = self.n_logged = None
+        self.fixed_weights = self.fixed_units = None  # of a member that learns no more; its state knows nothing
+
+    @classmethod
+    def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> Member:
+        """A member that has seen no row."""
+        learner = averaged(ALL[setting.learner]) if average else ALL[setting.learner]
+        try:
+            state = learner(n_features, n_outputs, **setting.settings)
+        except TypeError as error:
+            raise ModelError(f"{setting.learner}: {error}") from None
+        objective = objective.copied()
+        if state.traits.takes_slopes_as_they_come and objective.task == "classification":
+            objective.steepest = CEILING  # slopes are not clipped at the steepest so far
+        return cls(setting, average, state, objective, n_features)
+
+    @property
+    def fixed(self) -> Read | None:
+        """Weights that predict, of a member that learns no more."""
+        if self.fixed_weights is None or self.fixed_units is None:
+            return None
+        return self.fixed_weights, self.fixed_units
+
+    def used_log(self) -> np.ndarray | None:
+        """The rows of the log that are in use."""
+        if self.log is None or self.n_logged is None:
+            return self.log
+        return with_room(self.log, self.n_logged)[: self.n_logged]
+
+    @property
+    def name(self) -> str:
+        """Learner, parameters and view, in words."""
+        return name_of(self.setting)
+
+    def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
+        """Reserve capacity for so many features; unless it has to be exactly so, it doubles, as copies cost time."""
+        if n_features > self.room:
+            self.room = n_features if exactly else max(n_features, 2 * self.room)
+            self.state = self.state.grown(self.room, n_outputs)
+
+    def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
+        """Add outputs to the ``before`` so far; the margin of two classes becomes the margin of class 1.
+
+        The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
+        begins as improbable as it was in them, and as one that was known to be absent from them.
+        """
+        first = 1 if before == 1 else 0
+        begun, margin = self._absent(objective) if self.rows else (None, 0.0)
+        offsets = np.zeros(before) if self.offsets is None else self.offsets
+        self.offsets = with_outputs(offsets[None], n_outputs, first)[0]
+        self.offsets[first + before :] = margin
+        mirrors = first == 1 and objective.is_softmax
+        self.state = self.state.with_outputs(n_outputs, first, mirrors)
+        if begun is not None:
+            begin_outputs(self.state, begun, range(first + before, n_outputs))
+        if self.log is not None:
+            self.log = with_outputs(self.log, n_outputs, first, passes.OF_ROW)
+            if mirrors:  # a replay then lets output 0 take over what the state does here
+                self.log[:, passes.OF_ROW] = math.nan
+        steepest, self.objective = self.objective.steepest, objective.copied()
+        self.objective.steepest = max(steepest, objective.steepest)
+
+    def _absent(self, objective: Objective) -> tuple[Any, float]:
+        """A learner of one output, which knows from the constant alone that a class was absent from the rows so far,
+        and what its margin lacks then of the log-odds of one row among them, where margins are log-odds."""
+        margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
+        if self.state is None or isinstance(self.state, Averaged):
+            return None, margin
+        n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
+        loss = loss_of("classification", None) if objective.is_softmax else objective.loss
+        against = Objective("classification", loss)
+        weight = np.full(n, self.mass / self.rows)
+        constants = dense(np.zeros((n, 0)))
+        passes.learn(learner, against, constants, np.full(n, -1.0), weight, np.empty((n, 1)))
+        weights, units = read(learner, 1)
+        learned = float(weights[0, 0] / units[0]) if units[0] > 0.0 else 0.0
+        return learner, margin - learned if objective.is_softmax else 0.0
+
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
+        """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
+
+        ``met`` tells what was left out of them; :meth:`replay` comes before.
+        """
+        self.count(weight)
+        met_arrays = passes.NOTHING_MET
+        if met is not None:
+            log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
+            self.log = with_room(log, 1 + int(met.places.max(initial=-1)))
+            met_arrays = met.left_out, met.places, self.log
+        passes.learn(self.state, self.objective, X, y, weight, predictions, *met_arrays, self.offsets)
+
+    def count(self, weight: np.ndarray) -> None:
+        """Count rows that are learned."""
+        self.rows += int(np.count_nonzero(weight > 0.0))
+        self.mass = running_sum(self.mass, weight)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the learner keeps nothing of features beyond the first ones, which have slots from the start."""
+        return bool(self.state.n_features < self.room)
+
+    def replay(self, X: Rows, past: Past) -> None:
+        """Learn occurrences, rows of one entry each, of features that have statistics now."""
+        if len(past.sources) and self.log is not None and not self.is_bounded:
+            self._replay_into(self.state, X, past)
+
+    def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
+        assert self.log is not None
+        before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
+        if not before.any():
+            passes.replay_all(state, X, past.sources, self.log)
+            return
+        for places in (np.flatnonzero(before), np.flatnonzero(~before)):
+            some = X._replace(starts=X.starts[places], ends=X.ends[places])
+            passes.replay_all(state, some, past.sources[places], self.log)
+            if before[places].any():
+                mirror(state, np.unique(past.slots[places]))
+
+    def weights(self, n_features: int) -> Read:
+        """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
+
+        The others of so many features, of which a learner keeps nothing, have none.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        weights, units = read(self.state, min(n_features, self.state.n_features))
+        return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
+
+    def fix(self, n_features: int, n_outputs: int) -> None:
+        """Keep only the state for predictions, in single precision."""
+        weights, units = self.weights(n_features)
+        self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
+        self.state, self.offsets = self.state.blank(2, n_outputs), None
+
+    def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+        """The :meth:`weights` and units of features without a slot: rows of one entry each, numbered by slots."""
+        if self.log is None or self.is_bounded:
+            return None
+        n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
+        state = self.state.blank(n_features, n_outputs)
+        self._replay_into(state, X, past)
+        return read(state)
+
+    def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, by its :meth:`weights`.
+
+        ``further`` are other entries of these rows (:class:`tunefree.pool.rows.Further`), or None.
+        """
+        weights, units = read
+        margins = passes.score(weights, units, X)
+        if further is not None:
+            margins += passes.score(further.read[0], further.read[1], further.X)
+        return objective.predictions_of(margins)
+
+
+def with_offsets(read: Read, offsets: np.ndarray) -> Read:
+    """Weights with offsets (K,) added to the weights of the constant.
+
+    >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
+    (array([[1., 0.]]), array([0.5]))
+    """
+    weights, units = read
+    if units[0] == 0.0:  # nothing was learned of the constant
+        units[0] = 1.0
+    weights[0] += offsets * units[0]
+    return weights, units
+
+
+def name_of(setting: Setting) -> str:
+    """Learner, parameters and view, in words.
+
+    >>> name_of(Setting("nag", {"eta": 2.0}, "steady")), name_of(Setting("scinol2", {}, "raw"))
+    ('nag eta=2 steady', 'scinol2')
+    """
+    parts = [setting.learner, *(f"{name}={value:g}" for name, value in setting.settings.items())]
+    return " ".join(parts if setting.view == "raw" else [*parts, setting.view])
 
 
 class LinearGroup(Part):
@@ -35,11 +267,11 @@ class LinearGroup(Part):
     has_classes, hidden = argument(), argument()
     n_known: int | None = argument()  # features that files have; all without it
     meetings: FirstMeetings | None = child(
-        SavedMeetings,
+        FirstMeetings,
         LEARNED,
         may_be_none=True,
-        make=lambda *_: SavedMeetings.bare(),
-        read=lambda group: group._saved_meetings(),
+        make=lambda *_: FirstMeetings(),
+        read=lambda group: group.meetings if group.meetings is not None and group.meetings.first else None,
         write=lambda group, saved: group._have_met(saved),
     )
     members: list[Member] = children(Member, LEARNED)
@@ -97,6 +329,14 @@ class LinearGroup(Part):
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
+    def weights(self, n_features: int) -> Read:
+        """The weights (d, K) of the first member, and the units (d,), by feature."""
+        group = self if self.meetings is None else copy.deepcopy(self)
+        group.settle()
+        meetings = group.meetings or FirstMeetings()
+        weights, units = (meetings.by_feature(array, n_features) for array in group._reads()[0])
+        return weights, units
+
     def forget(self, features: np.ndarray) -> None:
         """Forget some features, whose slots have the same numbers."""
         assert self.meetings is None
@@ -136,7 +376,7 @@ class LinearGroup(Part):
 
         If they were learned before, ``again``, views learn nothing from them.
         """
-        X, y, weight, _ = rows
+        X, y, weight = rows[:3]
         if self.has_classes and self.n_outputs == 1:
             y = np.where(y == 1.0, 1.0, -1.0)
         y = np.ascontiguousarray(y, np.float64)
@@ -169,7 +409,7 @@ class LinearGroup(Part):
     def snapshot(self) -> LinearSnapshot:
         """The members as they are now: their predictions stay the same to the bit while the group learns on."""
         reads, self._weights = self._reads(), None  # they are the snapshot's from here on
-        counts = (0, 0) if self.meetings is None else (self.n_features, int(self.meetings.known.counts[1]))
+        counts = (0, 0) if self.meetings is None else (self.n_features, self.meetings.n_logged)
         return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
 
     @property
@@ -186,7 +426,7 @@ class LinearGroup(Part):
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
         if self._weights is None:
-            self._weights = [member.weights(self.n_features, self.n_outputs) for member in self.members]
+            self._weights = [member.weights(self.n_features) for member in self.members]
         return self._weights
 
     def keep(self, stays: list[int]) -> None:
@@ -210,19 +450,15 @@ class LinearGroup(Part):
         """Drop spare capacity, which depends on how rows came in blocks, before a file is written."""
         for member in self.members:
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
-            member.n_logged = None if self.meetings is None else min(int(self.meetings.known.counts[1]), LOGGED)
+            member.n_logged = None if self.meetings is None else min(self.meetings.n_logged, LOGGED)
+        if self.meetings is not None:
+            self.meetings.n_known = self.n_known
 
-    def _saved_meetings(self) -> SavedMeetings | None:
-        """First occurrences as files have them."""
-        if self.meetings is None or not self.meetings.first:  # no row was learned
-            return None
-        return SavedMeetings(self.meetings, self.n_known)
-
-    def _have_met(self, saved: SavedMeetings | None) -> None:
+    def _have_met(self, meetings: FirstMeetings | None) -> None:
         """Have slots for features that were met; dense numbers have slots, however many there are."""
-        if saved is not None:
-            self.meetings = meetings = saved.meetings()
-            self.reserve(max(self.n_features_of_rows, len(meetings.known.slot_of)))
+        if meetings is not None:
+            self.meetings = meetings
+            self.reserve(max(self.n_features_of_rows, len(meetings.slot_of)))
 
     def complete(self) -> None:
         """Take note that the weights of members are others than before."""
@@ -273,29 +509,16 @@ class LinearSnapshot(Part):
         )
         return predictions
 
-    def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
-        """Rows as the members at some places see them."""
+    def weighted_rows(self, X: Any) -> list[WeightedRows]:
+        """Rows as each of the members sees them."""
         seen, further = self._seen(X)
-        some = [(self.group.members[m], self.reads[m]) for m in members]
-        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in some]
+        pairs = zip(self.group.members, self.reads, strict=True)
+        return [WeightedRows(seen[member.setting.view], *read, further(member)) for member, read in pairs]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature in the order of the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
-
-    def weights_by_feature(self, n_features: int) -> Read:
-        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
-        meetings, member = self.group.meetings or FirstMeetings(), self.group.members[0]
-        weights, units = (meetings.by_feature(slot_array, n_features) for slot_array in self.reads[0])
-        several = meetings.alone(fewest=2)
-        for start in range(0, len(several), AT_ONCE):
-            features = several[start : start + AT_ONCE]
-            past = meetings.numbered(features)
-            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
-            if read is not None:
-                weights[features], units[features] = read[0][1:], read[1][1:]
-        return weights, units
 
     def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
         """Rows by view, whose features have slots; and for each member their entries without one, with their weights.

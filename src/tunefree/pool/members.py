@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.compiled.functions import Call, Program
+from tunefree.core import threads
 from tunefree.core.part import LEARNED, Part, argument, child, number
 from tunefree.core.rows import Block, n_rows
 from tunefree.core.schema import COUNT, Flag, Sequence
+from tunefree.generations import bins, linear, trees
 from tunefree.generations.generation import Generation
+from tunefree.generations.leaves import LivingLeaves, finite_sum, log_probabilities
+from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import name_of
-from tunefree.pool.member_rows import predictions_of
+from tunefree.pool.linear_group import LinearGroup, name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
-from tunefree.pool.slots import WHOLE, slots_of
+from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -30,14 +34,16 @@ MOST_MEMBERS = 1000
 class Ahead(NamedTuple):
     """Predictions of rows of some groups before any of these rows is learned."""
 
-    predictions: np.ndarray  # (n, M, K)
+    predictions: np.ndarray  # (n, M, K) by members
+    mixed: np.ndarray  # (n, K)
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
     groups: np.ndarray  # (n,) uint64
     rows: int  # learned before
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(self.predictions[start:stop], self.is_known[start:stop], self.groups[start:stop], self.rows)
+        arrays = (array[start:stop] for array in self[:4])
+        return Ahead._make([*arrays, self.rows])
 
 
 class Members(Part):
@@ -110,14 +116,13 @@ class Members(Part):
             for *_, generation in self.generations():
                 generation.know(self.width)
 
-    def ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray, rows: int) -> Ahead:
-        """Predict rows of groups (n,) after ``rows`` others, and remember the groups of rows of a weight above 0."""
+    def know_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Which rows (n,) are of groups that are known, and remember the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
-        lengths = np.diff(np.append(starts, len(groups)))
-        return Ahead(self.predict(X), np.repeat(is_known, lengths), groups, rows)
+        return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
     def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
         """See rows that are learned next: as generations see them, and which (n,) are known.
@@ -169,3 +174,178 @@ class Members(Part):
         losses = measured(Objective("regression", self.loss), targets, np.nan_to_num(predictions).reshape(-1, 1))
         asleep = np.isnan(predictions[:, :, 0])
         return np.where(asleep, np.nan, np.minimum(losses, LARGEST_LOSS).reshape(n, n_members))
+
+
+class MemberRows:
+    """Arrays for the values of n rows in the columns that generations use, and for the predictions of members.
+
+    For one row compiled functions compute little: most of the time would go to making arrays, and to checking them in
+    some thirty calls. So these calls are a few programs (:mod:`tunefree.compiled.functions`) on arrays for n rows, with
+    functions of arrays between them. One row and many go the same way. Where rows are enough to pay for threads, each
+    generation has a program of its own.
+
+    Online members write their predictions to ``online`` (m, n, K); one that is no finite number is none. Generations
+    predict as they were born, trees ``margins`` and linear models ``scores``; ``added`` are predictions by learners
+    on leaves. ``written`` (n, M, classes) has all of them at their places in the mixture.
+    """
+
+    def __init__(
+        self, members: Any, generations: Iterable[tuple[int, str, int, Generation]], n: int, n_columns: int
+    ) -> None:
+        awake = [(named[:3], named[3]) for named in generations]
+        linear = [(key, of) for key, of in awake if isinstance(of.model, Linear)]
+        grown = [(key, of) for key, of in awake if not isinstance(of.model, Linear)]
+        grown.sort(key=lambda one: bool(one[1].model.is_averaged))
+        versions = [(key, 0) for key, _ in grown]
+        versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
+        versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
+        places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
+        kept = [(version, place) for version, place in enumerate(places) if place is not None]
+        # Versions and their places that are written at once.
+        self.kept: list[tuple[Any, Any]] = [([version], [place]) for version, place in kept]
+        if n < threads.FEW:
+            some, kept_places = np.array(kept, np.intp).reshape(-1, 2).T
+            self.kept = [(slice(None) if len(kept) == len(places) else some, kept_places)]
+        self.members, self.n, n_outputs = members, n, members.linear.n_outputs
+        self.has_two = members.loss is None and n_outputs == 1
+        self.written = np.empty((n, len(members.names), max(members.width, 1)))
+        self.by_place = self.written.swapaxes(0, 1)
+        self.predicted = np.full((len(places), n, n_outputs), np.nan)
+        ends = np.cumsum([len(members.online_places), len(grown), len(linear) * len(STRENGTHS)])
+        self.online, self.margins, self.scores, self.added = np.split(self.predicted, ends)
+        self.generations = [of for _, of in (*grown, *linear)]
+        self.born = [*self.margins[:, None], *self.scores.reshape(len(linear), len(STRENGTHS), n, n_outputs)]
+        self.leaves = [np.empty((n, len(of.model.roots)), np.int32) for _, of in grown]
+        self.are_late = any(of.n_late for of in self.generations)
+        self._begin([of for _, of in grown])
+        self._see(n_columns)
+        self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
+
+    def _begin(self, grown: list[Generation]) -> None:
+        """Note where trees begin, which of them are averaged, and the learners on their leaves."""
+        self.starts = np.zeros((len(grown), 1, self.margins.shape[2]))
+        for start, of in zip(self.starts, grown, strict=True):
+            start[:] = 0.0 if of.n_late else of.model.start
+        averaged = [of.model for of in grown if of.model.is_averaged]
+        self.trees, self.means = averaged[-1:], self.margins[len(grown) - len(averaged) :]
+        self.n_averaged = np.array([max(len(of.roots), 1) for of in averaged])[:, None, None]
+        self.least = np.array([of.least for of in averaged])[:, None, None]
+        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
+        self.trees_of_living = [tree for _, tree in self.living]
+        self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
+        self.predict_rest = self.are_living and any(part.predicts_rest for part, _ in self.living)
+        self.weight, self.targets = np.zeros(self.n), np.zeros((len(self.living), self.n))
+
+    def _see(self, n_columns: int) -> None:
+        """Know where in rows of so many columns those are that generations look at."""
+        growth = self.members.growth
+        places = [np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for of in self.generations]
+        starts = n_columns * np.arange(self.n)[:, None]
+        self.sources = np.concatenate([np.zeros(0, np.intp), *((starts + some).reshape(-1) for some in places)])
+        edges = accumulate((self.n * len(some) for some in places), initial=0)
+        self.gathered = np.empty(len(self.sources))
+        self.columns = [self.gathered[start:stop].reshape(self.n, -1) for start, stop in pairwise(edges)]
+
+    def _programs(self, calls: Iterator[list[Call]]) -> list[Program]:
+        return [Program([*chain(*calls)])] if self.n < threads.FEW else [Program(some) for some in calls]
+
+    def _walking(self) -> Iterator[list[Call]]:
+        """The calls in which generations predict as they were born, if they know all classes since then."""
+        for k, (of, columns, born) in enumerate(zip(self.generations, self.columns, self.born, strict=True)):
+            if of.n_late:
+                continue
+            if isinstance(of.model, Linear):
+                features = np.ones((1 + columns.shape[1], self.n))
+                write = linear.write_features, columns, *of.model[1:4], features
+                yield [write, linear.call_on(of.model, features, born)]
+            else:
+                codes = np.empty(columns.shape, np.uint8)
+                walk = trees.calls_on(of.model, codes, self.leaves[k], born[0])
+                yield [bins.call_on(of.model.bins, columns, codes), *walk]
+
+    def _following(self) -> Iterator[list[Call]]:
+        """The calls in which learners on leaves predict and learn."""
+        rest = np.zeros(self.margins.shape[1:])
+        for (part, tree), targets, written in zip(self.living, self.targets, self.added, strict=True):
+            if isinstance(part, LivingLeaves):
+                offsets = rest if part.predicts_rest else self.margins[tree]
+                yield [part.call_on(self.leaves[tree], offsets, targets, self.weight, written)]
+            elif len(part.levels):
+                yield [(trees.add_singles, part.levels, self.leaves[tree], written)]
+
+    def _run(self, programs: list[Program]) -> None:
+        if len(programs) == 1:
+            programs[0].run()
+        else:
+            threads.each(lambda program: program.run(), [(program,) for program in programs], self.n)
+
+    def walk(self, matrix: np.ndarray) -> None:
+        """Let generations predict rows (n, c) as they were born."""
+        matrix.take(self.sources, out=self.gathered, mode="clip")
+        self.margins[:], self.scores[:] = self.starts, 0.0
+        self._run(self.walking)
+        for averaged in self.trees:
+            self.means[:] = trees.margins_of_means(averaged, self.means / self.n_averaged, self.least)
+        for k, of in enumerate(self.generations if self.are_late else ()):
+            if of.n_late:
+                columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(of.keys)])
+                leaves, self.born[k][:] = of.predict_as_born(columns)
+                for tree_leaves in self.leaves[k : k + 1]:  # none of linear models
+                    tree_leaves[:] = leaves
+
+    def follow(self, y: Any = None, weight: Any = 0.0) -> None:
+        """Let learners on leaves predict rows that walked, and learn each of a weight above 0 after that.
+
+        ``y`` are their classes or numbers, if some are to be learned.
+        """
+        self.weight[:] = weight
+        if y is not None:
+            if self.predict_rest:
+                with np.errstate(over="ignore"):
+                    self.targets[:] = np.clip(y - self.margins[self.trees_of_living, :, 0], -1e300, 1e300)
+            else:
+                self.targets[:] = np.where(y == 1.0, 1.0, -1.0) if self.has_two else y
+        self.added[:] = 0.0
+        self._run(self.following)
+        if not self.are_living:
+            for (part, tree), sums in zip(self.living, self.added, strict=True):
+                sums[:] = part.corrected(self.margins[tree], sums)
+        elif self.predict_rest:
+            self.added[:] = finite_sum(self.added, self.margins[self.trees_of_living])
+
+    def write(self) -> None:
+        """Write down what all members predict at their places."""
+        self.written.fill(np.nan)
+        if not np.isfinite(self.online).all():
+            self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
+        if self.n < threads.FEW:
+            self._place(*self.kept[0])
+        else:
+            threads.each(self._place, self.kept, self.n)
+
+    def _place(self, versions: Any, places: Any) -> None:
+        predictions = self.predicted[versions]
+        if self.members.loss is None:
+            margins = predictions.reshape(-1, predictions.shape[2])
+            predictions = log_probabilities(margins, self.members.width, 0).reshape(len(places), self.n, -1)
+        self.by_place[places] = predictions
+
+
+def predictions_of(
+    members: Any,
+    online: np.ndarray,
+    generations: Iterable[tuple[int, str, int, Generation]],
+    matrix: np.ndarray,
+    y: Any = None,
+    weight: Any = 0.0,
+) -> np.ndarray:
+    """Predictions (n, M, K) of rows by online members, (m, n, K), and by generations, which see the matrix (n, c).
+
+    Generations learn rows of a weight above 0, with their classes or numbers, if there are any.
+    """
+    rows = MemberRows(members, generations, *matrix.shape)
+    rows.online[:] = online
+    rows.walk(matrix)
+    rows.follow(y, weight)
+    rows.write()
+    return rows.written

@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.pool import calibration
 from tunefree.pool.first_pass import FirstPassRecord
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
 from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture
@@ -198,7 +196,8 @@ class Model(ScoredModel):
         weight: np.ndarray,
         evaluation_weight: np.ndarray | None = None,
         again: bool = False,
-        **row_arrays: np.ndarray | None,
+        groups: np.ndarray | None = None,
+        mass: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order.
 
@@ -214,9 +213,9 @@ class Model(ScoredModel):
             were learned before.
         again : bool, default False
             Whether the rows were learned before; then views and certificates learn nothing from them.
-        **row_arrays : (n,) arrays
-            For a pool ``groups`` and ``mass``, see :meth:`tunefree.pool.pool.Pool.learn`. Runs of rows of one group
-            must not be cut between two calls.
+        groups, mass : (n,) arrays, optional
+            For a pool, see :meth:`tunefree.pool.pool.Pool.learn`. Runs of rows of one group must not be cut between two
+            calls.
 
         Returns
         -------
@@ -231,19 +230,15 @@ class Model(ScoredModel):
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
             self.reserve(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
-        rows, margins, row_losses = LabelledRows(X, codes, weight, evaluation_weight), [], [np.empty(0)]
-        starts = [0, *(first for first, _ in new), n_rows(X)]
-        for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
-            some = rows.part(start, stop)
-            options: dict[str, Any] = {
-                name: array[start:stop] for name, array in row_arrays.items() if array is not None
-            }
-            if again:
-                options["again"] = True
-            for piece, predictions in self.predictor.learn(some, **options):
-                piece_record = self._record(some.part(piece.start, piece.stop), self._margins(predictions), again)
-                margins.append(piece_record[0])
-                row_losses.append(piece_record[1])
+        rows, start = LabelledRows(X, codes, weight, evaluation_weight, groups, mass), 0
+        margins, row_losses = [], [np.empty(0)]
+        for stop, label in [*new, (n_rows(X), None)]:
+            for predictions in self.predictor.learn(rows.part(start, stop), again):
+                piece = rows.part(start, start + len(predictions))
+                piece_margins, piece_losses = self._record(piece, self._margins(predictions), again)
+                margins.append(piece_margins)
+                row_losses.append(piece_losses)
+                start += len(predictions)
             if label is not None:
                 self.add_class(label)
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
@@ -282,7 +277,11 @@ class Model(ScoredModel):
     def freeze(self) -> None:
         """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
         for one in self.monotone:
-            if _is_constant(self.pool.members.growth, one.feature):
+            growth = self.pool.members.growth
+            if growth is None or growth.whole.n_kept < 2:
+                break
+            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([one.feature])))["columns"].T
+            if (column == column[0]).all():
                 problem = "is monotone, and has the same value in all rows"
                 raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
@@ -324,7 +323,7 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size."""
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
-        return self.linear.present().weights_by_feature(self.n_features)[0]
+        return self.linear.weights(self.n_features)[0]
 
     def reduce(self) -> None:
         """Keep only the state for predictions, without the state for learning, certificates and decisions."""
@@ -397,11 +396,3 @@ def published(model: Model) -> Model:
     if other.pool is not None:
         other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
     return other
-
-
-def _is_constant(growth: Any, feature: int) -> bool:
-    """Whether the rows that are kept, if they are several, all have the same number."""
-    if growth is None or growth.whole.n_kept < 2:
-        return False
-    (column,) = growth.whole.kept(columns=growth.columns.places(np.array([feature])))["columns"].T
-    return bool((column == column[0]).all())

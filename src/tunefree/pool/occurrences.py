@@ -18,276 +18,21 @@ FIRST features have slots from the start, which are their own numbers.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import Annotated, Any, NamedTuple, Self
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import compiled
 from tunefree.core.errors import ModelError
-from tunefree.core.part import FIXED, Part, array, children, number
+from tunefree.core.part import LEARNED, Declared, Part, argument, array, children, number
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
-from tunefree.core.schema import COUNT, Number, Sequence
+from tunefree.core.schema import COUNT, Flag, Number
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
 FEW = 5  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
-NO_SLOT, VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
-FEATURE, SERIAL, BEFORE, ORDINAL = 0, 1, 2, 3  # columns of the occurrences that are kept
-
-
-class Known(NamedTuple):
-    """Occurrences of features from number ``first`` on."""
-
-    # 0 of one never observed, -1 of one that has no slot yet; those below ``first`` have their own numbers
-    slot_of: Annotated[np.ndarray, "int32[features]"]
-    serials: Annotated[np.ndarray, "int32[features]"]  # serial number of the row of the first occurrence
-    latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
-    counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
-
-    @classmethod
-    def create(cls, n_features: int) -> Self:
-        """The state before any feature occurred."""
-        slot_of, serials, latest = np.zeros((3, n_features), np.int32)
-        return cls(slot_of, serials, latest, np.zeros(3, np.int64))
-
-
-class Kept(NamedTuple):
-    """Occurrences that are kept, in the order of the rows."""
-
-    # of each its feature; the serial number of its row; the one before of the same feature, from 1, or 0; and how many
-    # of the same feature there are up to here
-    links: Annotated[np.ndarray, "int32[kept, 4]"]
-    counts: Annotated[np.ndarray, "int64[2]"]  # how many there are; and whose rows have left the log
-
-    @classmethod
-    def create(cls, n_kept: int) -> Self:
-        """No occurrences, with capacity for ``n_kept``."""
-        return cls(np.zeros((n_kept, 4), np.int32), np.zeros(2, np.int64))
-
-
-class Occurrences(NamedTuple):
-    """Occurrences in some rows, in order, of features without a slot."""
-
-    entries: Annotated[np.ndarray, "int64[occurrences]"]  # of those that are kept, places among the words; -1 of codes
-    again: Annotated[np.ndarray, "int64[occurrences]"]  # features that get a slot, whose occurrences are replayed
-    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows where they get it
-    visitors: Annotated[np.ndarray, "int64[occurrences]"]  # features that visit; some of them get a slot later
-    counts: Annotated[np.ndarray, "int64[3]"]  # of entries; of features that get a slot; of visitors
-
-    @classmethod
-    def create(cls, n_entries: int, n_leaving: int) -> Self:
-        """No occurrences, with capacity for ``n_entries`` entries and ``n_leaving`` that may leave the log."""
-        entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
-        return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
-
-
-class Limits(NamedTuple):
-    """Limits that decide when features get slots."""
-
-    first: int  # features from this number on have none from the start
-    few: int  # occurrences after which they have one
-    logged: int  # rows in the log
-    begun: int  # serial number of the first of the rows that are met
-
-
-def keep(known, kept, row, feature, entry, occurrences):
-    """Keep an occurrence."""
-    link, before = kept.links[kept.counts[0]], known.latest[feature]
-    link[FEATURE], link[SERIAL], link[BEFORE] = feature, row, before
-    link[ORDINAL] = kept.links[before - 1, ORDINAL] + 1 if before > 0 else 1
-    kept.counts[0] += 1
-    known.latest[feature] = kept.counts[0]
-    occurrences.entries[occurrences.counts[0]] = entry
-    occurrences.counts[0] += 1
-
-
-def give_slot(known, limits, row, feature, occurrences):
-    """Give a feature a slot, and replay its occurrences before the present rows."""
-    known.slot_of[feature] = limits.first + known.counts[0]
-    known.counts[0] += 1
-    if known.serials[feature] < limits.begun:
-        occurrences.again[occurrences.counts[1]], occurrences.rows[occurrences.counts[1]] = feature, row
-        occurrences.counts[1] += 1
-
-
-def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry, occurrences):
-    """Meet a feature in a row of this serial number, which is learned or not, and is in the log or not."""
-    if known.slot_of[feature] > 0 or (known.slot_of[feature] == 0 and not is_learned):
-        return
-    if known.slot_of[feature] == 0:
-        known.serials[feature] = row
-        if known.counts[2] == 1:
-            give_slot(known, limits, row, feature, occurrences)
-        else:
-            known.slot_of[feature] = NO_SLOT
-            keep(known, kept, row, feature, entry, occurrences)
-        return
-    n_kept = kept.links[known.latest[feature] - 1, ORDINAL]
-    has_left = row - known.serials[feature] > limits.logged
-    if has_left or not is_logged or n_kept + 1 >= limits.few:
-        give_slot(known, limits, row, feature, occurrences)
-        return
-    keep(known, kept, row, feature, entry, occurrences)
-    if known.slot_of[feature] == NO_SLOT:
-        known.slot_of[feature] = VISITS
-        occurrences.visitors[occurrences.counts[2]] = feature
-        occurrences.counts[2] += 1
-
-
-def leave_log(known, kept, limits, row, occurrences):
-    """Give slots to features that occurred more than once and whose first row leaves the log."""
-    while kept.counts[1] < kept.counts[0] and kept.links[kept.counts[1], SERIAL] <= row - limits.logged:
-        place = kept.counts[1]
-        feature = kept.links[place, FEATURE]
-        if kept.links[place, BEFORE] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
-            give_slot(known, limits, row, feature, occurrences)
-        kept.counts[1] += 1
-
-
-def n_without_slot(known, features, start, stop):
-    """The number of features that have no slot."""
-    n = 0
-    for e in range(start, stop):
-        n += 1 if known.slot_of[features[e]] <= 0 else 0
-    return n
-
-
-@compiled
-def meet_rows(
-    known: Known,
-    kept: Kept,
-    first: int,
-    few: int,
-    logged: int,
-    weight: Annotated[np.ndarray, "float64[rows]"],
-    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    pointers: Annotated[np.ndarray, "int64[ends]"],
-    features: Annotated[np.ndarray, "int32[words]"],
-    values: Annotated[np.ndarray, "float64[words]"],
-    serials: Annotated[np.ndarray, "int64[rows]"],
-    occurrences: Occurrences,
-) -> None:
-    """Observe the features of rows, which get serial numbers: a row without a first occurrence has the next one's."""
-    limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
-    for i in range(len(weight)):
-        row, is_learned, n_slots = known.counts[1], weight[i] > 0.0, known.counts[0]
-        serials[i], n_new, n_open = row, 0, n_without_slot(known, features, pointers[i], pointers[i + 1])
-        for c in range(codes.shape[1]):
-            if codes[i, c] >= first:
-                n_open += 1 if known.slot_of[codes[i, c]] <= 0 else 0
-                n_new += 1 if known.slot_of[codes[i, c]] == 0 else 0
-        if n_open == 0:  # as in most rows, once most features are known
-            continue
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] >= first and values[e] != 0.0:
-                n_new += 1 if known.slot_of[features[e]] == 0 else 0
-        is_logged = n_new > 0 and is_learned and not is_settled
-        for c in range(codes.shape[1]):
-            if codes[i, c] >= first:
-                meet_feature(known, kept, limits, row, is_learned, is_logged, codes[i, c], -1, occurrences)
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] >= first and values[e] != 0.0:
-                meet_feature(known, kept, limits, row, is_learned, is_logged, features[e], e, occurrences)
-        if is_logged:
-            leave_log(known, kept, limits, row, occurrences)
-        if is_logged or (is_settled and known.counts[0] > n_slots):
-            known.counts[1] += 1
-
-
-def slot_in(known, first, serial, is_learned, feature):
-    """The slot of a feature in a row; 0 if it has none there. A row that is not learned does not see later ones."""
-    if feature < first:
-        return feature
-    if feature >= len(known.slot_of) or known.slot_of[feature] <= 0:
-        return 0
-    return known.slot_of[feature] if is_learned or known.serials[feature] < serial else 0
-
-
-@compiled
-def gather(
-    known: Known,
-    kept: Kept,
-    features: Annotated[np.ndarray, "int64[chosen]"],
-    slots: Annotated[np.ndarray, "uint32[chosen]"],
-    begun: int,
-    logged: int,
-    slots_of: Annotated[np.ndarray, "uint32[occurrences]"],
-    sources: Annotated[np.ndarray, "int64[occurrences]"],
-    places: Annotated[np.ndarray, "int64[occurrences]"],
-) -> int:
-    """Write the occurrences of features in rows with a serial number below ``begun``, in their order: the slots of the
-    features, where rows are in the log, and where the occurrences are; returns how many there are."""
-    n = 0
-    for i in range(len(features)):
-        latest = known.latest[features[i]]
-        while latest > 0 and kept.links[latest - 1, SERIAL] >= begun:
-            latest = kept.links[latest - 1, BEFORE]
-        written = n + kept.links[latest - 1, ORDINAL] if latest > 0 else n
-        n = written
-        while latest > 0:
-            written -= 1
-            slots_of[written], places[written] = slots[i], latest - 1
-            sources[written] = kept.links[latest - 1, SERIAL] % logged
-            latest = kept.links[latest - 1, BEFORE]
-    return n
-
-
-@compiled
-def place_rows(
-    known: Known,
-    first: int,
-    serials: Annotated[np.ndarray, "int64[rows]"],
-    weight: Annotated[np.ndarray, "float64[rows]"],
-    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    pointers: Annotated[np.ndarray, "int64[ends]"],
-    features: Annotated[np.ndarray, "int32[words]"],
-    values: Annotated[np.ndarray, "float64[words]"],
-    placed_codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    placed_pointers: Annotated[np.ndarray, "int64[ends]"],
-    slots: Annotated[np.ndarray, "int32[words]"],
-    places: Annotated[np.ndarray, "int64[words]"],
-    left_out: Annotated[np.ndarray, "int64[rows]"],
-) -> int:
-    """Write rows with slots instead of features; returns how many words are kept."""
-    n = 0
-    for i in range(len(weight)):
-        placed_pointers[i], left_out[i] = n, 0
-        for c in range(codes.shape[1]):
-            placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
-            left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] < first or values[e] != 0.0:
-                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
-                if slot > 0:
-                    slots[n], places[n] = slot, e
-                    n += 1
-                else:
-                    left_out[i] += 1
-    placed_pointers[len(weight)] = n
-    return n
-
-
-def links(features: np.ndarray, serials: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Occurrences as they are kept, by their features and the serial numbers of their rows.
-
-    Writes the last occurrence of each feature to ``latest``.
-
-    >>> latest = np.zeros(4, np.int32)
-    >>> links(np.array([3, 1, 3, 3]), np.array([0, 0, 1, 4]), latest)[:, 2:].tolist(), latest
-    ([[0, 1], [0, 1], [1, 2], [3, 3]], array([0, 2, 0, 4], dtype=int32))
-    """
-    order = np.argsort(features, kind="stable")
-    before, ordinals = np.zeros((2, len(features)), np.int32)
-    begins = np.flatnonzero(np.diff(features[order], prepend=-1))
-    lengths = np.diff(begins, append=len(features))
-    before[order[1:]] = order[:-1] + 1
-    before[order[begins]] = 0
-    ordinals[order] = np.arange(len(features)) - np.repeat(begins, lengths) + 1
-    ends = order[begins + lengths - 1]
-    latest[features[ends]] = ends + 1
-    return np.column_stack([features, serials, before, ordinals]).astype(np.int32)
+NO_SLOT = -1  # in ``slot_of``: the feature occurred
 
 
 class Past(NamedTuple):
@@ -311,7 +56,6 @@ class Met(NamedTuple):
     past_rows: Rows  # that, as rows of one entry each, their values as given
     n_slots: int  # there is to be room for
     visited: slice  # slots of features that visit, whose statistics are forgotten once the rows are learned
-    n_partial: int  # features with a slot that were not corrected by a replay of their first occurrence, by now
 
 
 class Alone(NamedTuple):
@@ -328,32 +72,22 @@ class Alone(NamedTuple):
         return sparse(self.pointers, self.numbers, _values(X, self.places), intercept=False)
 
 
-def _values(X: Block, places: np.ndarray) -> np.ndarray:
-    """The values of entries, by their places among the words of rows; 1 for codes, which have the place -1."""
-    return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
+class Values(NamedTuple):
+    """Values at the occurrences that are kept, in a view."""
+
+    values: Annotated[np.ndarray, "float64[O]"]
 
 
-def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
-    """A log with capacity for so many rows, or a third more than it had, so that the cost of copies stays small."""
-    if n_rows <= len(log):
-        return log
-    return _taken_over(np.zeros((max(n_rows, len(log) + len(log) // 3), log.shape[1])), log)
-
-
-def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) -> np.ndarray:
-    """A log of more outputs behind its ``fixed`` first numbers; the first output becomes output ``first``."""
-    wider = np.zeros((len(log), fixed + n_outputs))
-    wider[:, :fixed] = log[:, :fixed]
-    wider[:, fixed + first : first + log.shape[1]] = log[:, fixed:]
-    return wider
-
-
-class FirstMeetings:
+class FirstMeetings(Part):
     """The first occurrences of features, and the slots of those that occurred more often.
 
-    Features below ``first`` have the slots of their own numbers; it is 0 before any row. ``values`` has by view the
-    values of features at the occurrences that are kept. ``n_partial`` features have a slot though their first
-    occurrence had left the log.
+    Features below ``first`` have the slots of their own numbers; it is 0 before any row. Others have a ``slot_of``
+    their own, 0 if they never occurred, ``n_given`` of them by now. ``serials`` are numbers of rows of first
+    occurrences, of which there are ``n_logged``. ``features`` are those of the ``n_kept`` occurrences that are kept, in
+    the order of their rows, whose numbers are ``rows``; ``values`` has their values by view. ``latest`` has for each
+    feature the place of its latest one, from 1, and ``before`` that of the one before; 0 where there is none.
+    ``n_partial`` features have a slot though their first occurrence had left the log. Once it ``is_settled``, features
+    get slots at once.
 
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
@@ -362,14 +96,43 @@ class FirstMeetings:
     (array([   7, 1024, 1024], dtype=int32), array([1., 2., 5.]), array([0, 1]))
     """
 
+    n_known: int | None = argument()  # features that files have; all without it
+    first = number(LEARNED, Number(0, 2**31 - 1, whole=True))
+    n_partial, n_given = number(LEARNED, COUNT), number(LEARNED, COUNT)
+    n_logged, n_kept = number(LEARNED, COUNT), number(LEARNED, COUNT)
+    is_settled = number(LEARNED, Flag())
+    slot_of = array(
+        "int32", ("m",), LEARNED, low=-1, below="S", read=lambda meetings: meetings.slot_of[: meetings.n_known]
+    )
+    features = array(
+        "int32", ("O",), LEARNED, low=0, below="D", read=lambda meetings: meetings.features[: meetings.n_kept]
+    )
+    rows = array(  # in files how many occurrences there are in each row
+        "int32",
+        (None,),
+        LEARNED,
+        low=0,
+        read=lambda meetings: np.bincount(meetings.rows[: meetings.n_kept]).astype(np.int32),
+        write=lambda meetings, counts: meetings._restore(counts),
+    )
+    values: dict[str, np.ndarray] = children(
+        Values,
+        LEARNED,
+        read=lambda meetings: {view: Values(values[: meetings.n_kept]) for view, values in meetings.values.items()},
+        write=lambda meetings, saved: setattr(meetings, "values", {view: one.values for view, one in saved.items()}),
+    )
+    serials, latest, before = Declared(LEARNED), Declared(LEARNED), Declared(LEARNED)
+
     def __init__(self) -> None:
-        self.first, self.n_partial = 0, 0
-        self.known, self.kept = Known.create(0), Kept.create(0)
-        self.values: dict[str, np.ndarray] = {}
+        self.first, self.n_partial, self.is_settled, self.n_known = 0, 0, False, None
+        self.n_given, self.n_logged, self.n_kept = 0, 0, 0
+        self.slot_of, self.serials, self.latest = np.zeros((3, 1), np.int32)
+        self.features, self.rows, self.before = np.zeros((3, 0), np.int32)
+        self.values = {}
 
     def n_slots(self, n_features: int) -> int:
         """An upper bound on the number of slots given to the first ``n_features`` features so far."""
-        return min(n_features, self.first or FIRST) + int(self.known.counts[0])
+        return min(n_features, self.first or FIRST) + self.n_given
 
     def _begin(self, X: Block) -> None:
         """Decide by the first rows which features have slots from the start."""
@@ -381,59 +144,165 @@ class FirstMeetings:
         self._begin(X)
         if reach(X) <= self.first:
             return None
-        n_entries, begun, n_kept = X.codes.size + len(X.values), int(self.known.counts[1]), int(self.kept.counts[0])
-        self._make_room(reach(X), n_kept + n_entries)
-        serials = np.empty(len(weight), np.int64)
-        n_leaving = bisect_right(range(n_kept), begun + len(weight) - LOGGED, key=lambda k: self.kept.links[k, SERIAL])
-        occurrences = Occurrences.create(n_entries, n_leaving - int(self.kept.counts[1]))
-        row_arguments = weight, X.codes, X.pointers, X.features, X.values
-        few = FEW if n_outputs > 1 else 2
-        meet_rows(self.known, self.kept, self.first, few, LOGGED, *row_arguments, serials, occurrences)
-        _, n_again, n_visitors = occurrences.counts
-        again, visitors = occurrences.again[:n_again], occurrences.visitors[:n_visitors]
-        lasts = occurrences.rows[:n_again] - self.known.serials[again] <= LOGGED
-        self.n_partial += int(np.count_nonzero(~lasts))
-        has_first = np.diff(serials, append=self.known.counts[1]) > 0
-        visitors = visitors[self.known.slot_of[visitors] == VISITS]
+        self._make_room(reach(X))
+        rows, features, entries = _entries(X, self._have_no_slot)
+        begun, few, is_zero = self.n_logged, FEW if n_outputs > 1 else 2, _values(X, entries) == 0.0
+        has_first, serials = self._count_rows(rows[~is_zero], features[~is_zero], weight > 0.0)
+        counts = ~is_zero
+        if not (weight > 0.0).all():  # a row that is not learned has a feature if that occurred before
+            has_occurred = (self.slot_of[features] != 0) & (self.serials[features] < serials[rows])
+            counts &= (weight[rows] > 0.0) | has_occurred
+        rows, features, entries = rows[counts], features[counts], entries[counts]
+        is_alone = np.zeros(len(features), bool)  # once in these rows, and never before: they are kept
+        if not self.is_settled:
+            is_alone = (np.bincount(features)[features] == 1) & (self.latest[features] == 0)
+        alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+        kept, given, replayed, visitors = self._decide(rows[others], features[others], has_first, serials, few)
+        entries = entries[self._keep(np.concatenate([alone, others[kept]]), features, serials[rows])]
+        self._note(entries, "raw", X)
+        self.slot_of[given] = self.first + self.n_given + np.arange(len(given))
+        self.n_given += len(given)
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
-        self.known.slot_of[visitors] = np.arange(visited.start, visited.stop)
-        past = self._past(np.concatenate([again[lasts], visitors]), begun)
-        placed = self._placed(X, weight, serials)
-        self.known.slot_of[visitors] = NO_SLOT
+        self.slot_of[visitors] = np.arange(visited.start, visited.stop)
+        past = self._past(np.concatenate([replayed, visitors]), begun)
+        placed = self._placed(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
+        self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
-        entries = occurrences.entries[: occurrences.counts[0]]
-        self._note(entries, "raw", X)
-        past_rows = self.replayed(past, "raw")
-        return Met(*placed, places, entries, past, past_rows, visited.stop, visited, self.n_partial)
+        return Met(*placed, places, entries, past, self.replayed(past, "raw"), visited.stop, visited)
+
+    def _count_rows(
+        self, rows: np.ndarray, features: np.ndarray, is_learned: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which (n,) of the rows have a first occurrence, and their numbers (n,): others have the next one's."""
+        is_new = (self.slot_of[features] == 0) & is_learned[rows]
+        new, has_first = features[is_new], np.zeros(len(is_learned), bool)
+        self.serials[new[::-1]] = rows[is_new][::-1]  # of each feature the last one stays, which is the first row
+        firsts = self.serials[new]
+        has_first[firsts] = True
+        serials = self.n_logged + np.cumsum(has_first) - has_first
+        self.slot_of[new], self.serials[new] = NO_SLOT, serials[firsts]
+        self.n_logged += int(np.count_nonzero(has_first))
+        return has_first, serials
+
+    def _decide(
+        self, rows: np.ndarray, features: np.ndarray, has_first: np.ndarray, serials: np.ndarray, few: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The entries of rows that are kept, by feature, features that get a slot, replayed ones, and visitors."""
+        nothing, begun = features[:0], self.n_logged - int(np.count_nonzero(has_first))
+        if self.is_settled:
+            _, firsts = np.unique(features, return_index=True)
+            return nothing, features[np.sort(firsts)], nothing, nothing
+        leaving = self._leaving(features, begun)
+        if not len(features) and not len(leaving):
+            return nothing, nothing, nothing, nothing
+        n_entries, features = len(features), np.concatenate([features, leaving])
+        rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - begun]])
+        by_row = np.argsort(rows, kind="stable") if len(leaving) else slice(None)  # entries come before what leaves
+        order = np.arange(len(rows))[by_row][_by_feature(features[by_row])]
+        rows, features, is_entry = rows[order], features[order], order < n_entries
+        begins = np.flatnonzero(np.diff(features, prepend=-1))
+        groups = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(features)))
+        n_before = np.count_nonzero(self._chains(features[begins]), axis=1)
+        ordinals = n_before[groups] + _counted(is_entry, begins, groups)
+        has_left = serials[rows] - self.serials[features] > LOGGED
+        ends = (ordinals > 1) & (~is_entry | (ordinals >= few) | ~has_first[rows] | has_left)
+        n_ended = _counted(ends, begins, groups)
+        is_end, kept = ends & (n_ended == 1), order[is_entry & (n_ended == 0)]
+        is_partial = has_left[is_end] & (self.serials[features[is_end]] < begun)
+        self.n_partial += int(np.count_nonzero(is_partial))
+        given, lasts = features[is_end], groups != np.append(groups[1:], -1)
+        visits = (n_ended[lasts] == 0) & (ordinals[lasts] > np.maximum(n_before, 1))
+        in_time = np.lexsort((order[is_end], rows[is_end]))
+        return kept, given[in_time], given[~is_partial], features[lasts][visits]
+
+    def _leaving(self, features: np.ndarray, begun: int) -> np.ndarray:
+        """Features, among those that are met or kept, without a slot whose first row leaves the log."""
+        edges = np.searchsorted(self.rows[: self.n_kept], np.array([begun, self.n_logged]) - 1 - LOGGED, "right")
+        if edges[0] == edges[1] and self.n_logged <= LOGGED:
+            return features[:0]
+        candidates = np.union1d(features, self.features[slice(*edges)])
+        leaves = self.serials[candidates] + LOGGED
+        return candidates[(begun <= leaves) & (leaves < self.n_logged) & (self.slot_of[candidates] == NO_SLOT)]
+
+    def _keep(self, by_feature: np.ndarray, features: np.ndarray, serials: np.ndarray) -> np.ndarray:
+        """Keep some occurrences, by feature, of those in rows of these numbers; returns which, in their order."""
+        n, stop = self.n_kept, self.n_kept + len(by_feature)
+        if stop > len(self.features):
+            room = max(stop, 3 * len(self.features) // 2)
+            for name in ("features", "rows", "before"):
+                setattr(self, name, _longer(getattr(self, name), room))
+        is_kept, sorted_features = np.zeros(len(features), bool), features[by_feature]
+        is_kept[by_feature] = True
+        places, is_first = n + np.cumsum(is_kept)[by_feature], np.diff(sorted_features, prepend=-1) != 0
+        self.features[n:stop], self.rows[n:stop], self.n_kept = features[is_kept], serials[is_kept], stop
+        self.before[places - 1] = np.where(is_first, self.latest[sorted_features], np.append(0, places)[:-1])
+        self.latest[sorted_features] = places  # the last one of each feature
+        return is_kept
+
+    def _chains(self, features: np.ndarray) -> np.ndarray:
+        """The places (d, c), from 1, of the occurrences that are kept of features, the latest last; 0 for none."""
+        columns, places = [], self.latest[features]
+        while places.any():
+            columns.append(places)
+            places = np.where(places > 0, self.before[places - 1], 0)
+        return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(features), 0), np.int32)
+
+    def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
+        """The occurrences of features in rows with a number below ``begun``."""
+        chains = self._chains(features)
+        counts = (chains > 0) & (self.rows[chains - 1] < begun)
+        places = chains[counts].astype(np.int64) - 1
+        slots = np.repeat(self.slot_of[features] if slots is None else slots, np.count_nonzero(counts, axis=1))
+        return Past(slots.astype(np.uint32), self.rows[places].astype(np.int64) % LOGGED, places)
 
     def settle(self) -> Past | None:
         """Give a slot to each feature that occurred, and from now on to each that occurs; returns the replayed ones."""
-        self.known.counts[2] = 1
-        having = np.flatnonzero(self.known.slot_of == NO_SLOT)
+        self.is_settled = True
+        having = np.flatnonzero(self.slot_of == NO_SLOT)
         if not len(having):
             return None
-        begun = int(self.known.counts[0])
-        self.known.slot_of[having] = (self.first or FIRST) + begun + np.arange(len(having))
-        self.known.counts[0] += len(having)
-        lasts = self.known.counts[1] - self.known.serials[having] <= LOGGED
-        self.n_partial += int(np.count_nonzero(~lasts))
-        return self._past(having[lasts])
+        self.slot_of[having] = (self.first or FIRST) + self.n_given + np.arange(len(having))
+        self.n_given += len(having)
+        is_partial = self.n_logged - self.serials[having] > LOGGED
+        self.n_partial += int(np.count_nonzero(is_partial))
+        return self._past(having[~is_partial])
 
     def in_slots(self, X: Block) -> Block:
         """Rows that are only predicted, with slots instead of features."""
         if self.first == 0 or reach(X) <= self.first:
             return X
-        nothing = np.zeros(n_rows(X))
-        return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
+        return self._placed(X)[0]
+
+    def _placed(self, X: Block, seen: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
+        """Rows with slots, the places of their words, and how many entries of each row are left out.
+
+        A row does not see features that occurred first in a row of the number (n,) that it has ``seen``, or later.
+        """
+        features, values = X.features[: X.pointers[-1]], X.values[: X.pointers[-1]]
+        slots, codes = self._slots_of(features), self._slots_of(X.codes)
+        if seen is not None:
+            is_later = self.serials[features] >= np.repeat(seen, np.diff(X.pointers))
+            slots[is_later & (features >= self.first)] = 0
+            codes[(self.serials[X.codes] >= seen[:, None]) & (X.codes >= self.first)] = 0
+        is_void = (values == 0.0) & (features >= self.first)
+        is_kept = (slots > 0) & ~is_void
+        words, pointers = np.flatnonzero(is_kept), np.append(0, np.cumsum(is_kept))[X.pointers]
+        left_out = np.diff(np.append(0, np.cumsum(~is_kept & ~is_void))[X.pointers])
+        left_out += np.count_nonzero((codes == 0) & (X.codes > 0), axis=1)
+        values = _kept_values(X, words)
+        return X._replace(codes=codes, pointers=pointers, features=slots[words], values=values), words, left_out
+
+    def _slots_of(self, features: np.ndarray) -> np.ndarray:
+        """The slots of features; 0 of those that have none."""
+        slots = self.slot_of.take(features, mode="clip")
+        slots = np.where((slots > 0) & (features < len(self.slot_of)), slots, 0)
+        return slots if len(self.slot_of) > self.first else np.where(features < self.first, features, slots)
 
     def _note(self, entries: np.ndarray, view: str, X: Block) -> None:
         """Keep the values of the latest occurrences that are kept, as a view shows the rows; see :class:`Met`."""
-        store = self.values.get(view, np.zeros(0))
-        if len(store) < len(self.kept.links):
-            store = self.values[view] = _taken_over(np.zeros(len(self.kept.links)), store)
-        n_kept = int(self.kept.counts[0])
-        store[n_kept - len(entries) : n_kept] = _values(X, entries)
+        values = self.values[view] = _longer(self.values.get(view, np.zeros(0)), len(self.features))
+        values[self.n_kept - len(entries) : self.n_kept] = _values(X, entries)
 
     def shown(self, met: Met, view: str, X: Block) -> Block:
         """Rows of a view as they were met, with slots; keeps the values of their occurrences."""
@@ -447,14 +316,12 @@ class FirstMeetings:
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature in the order of slots."""
-        extra = int(self.known.counts[0])
-        if not extra:
+        if not self.n_given:
             return feature_array
-        having = np.flatnonzero(self.known.slot_of > 0)
-        having = having[having < len(feature_array)]
-        slot_array = np.zeros((self.first + extra, *feature_array.shape[1:]), feature_array.dtype)
+        having = np.flatnonzero(self.slot_of[: len(feature_array)] > 0)
+        slot_array = np.zeros((self.first + self.n_given, *feature_array.shape[1:]), feature_array.dtype)
         slot_array[: self.first] = feature_array[: self.first]
-        slot_array[self.known.slot_of[having]] = feature_array[having]
+        slot_array[self.slot_of[having]] = feature_array[having]
         return slot_array
 
     def by_feature(self, slot_array: np.ndarray, n_features: int) -> np.ndarray:
@@ -462,20 +329,10 @@ class FirstMeetings:
         feature_array = np.zeros((n_features, *slot_array.shape[1:]), slot_array.dtype)
         kept = min(n_features, len(slot_array), self.first or n_features)
         feature_array[:kept] = slot_array[:kept]
-        having = np.flatnonzero((self.known.slot_of > 0) & (self.known.slot_of < len(slot_array)))
-        having = having[having < n_features]
-        feature_array[having] = slot_array[self.known.slot_of[having]]
+        slots = self.slot_of[:n_features]
+        having = np.flatnonzero((slots > 0) & (slots < len(slot_array)))
+        feature_array[having] = slot_array[slots[having]]
         return feature_array
-
-    def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
-        """Features without a slot that occurred ``fewest`` to ``most`` times, their occurrences being in the log."""
-        features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
-        ordinals = self.kept.links[self.known.latest[features] - 1, ORDINAL]
-        return features[(fewest <= ordinals) & (ordinals <= most)]
-
-    def numbered(self, features: np.ndarray, n_met: int = MOST) -> Past:
-        """The occurrences of features in rows with a serial number below, their slots being numbers from 1 on."""
-        return self._past(features, n_met, np.arange(1, 1 + len(features)))
 
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Features of some rows that occurred and have no slot, None if there are none.
@@ -484,26 +341,20 @@ class FirstMeetings:
         """
         if self.first == 0 or reach(X) <= self.first:
             return None
-        words = np.flatnonzero(self._is_alone(X.features, n_slots, n_met))
-        at_code, column = np.nonzero(self._is_alone(X.codes, n_slots, n_met))
-        ids = np.concatenate([X.features[words], X.codes[at_code, column]])
+        rows, ids, places = _entries(X, lambda features: self._is_alone(features, n_slots, n_met))
         if not len(ids):
             return None
-        row_of = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])
-        order = np.argsort(row_of, kind="stable")
         features, numbers = np.unique(ids, return_inverse=True)
-        pointers = np.searchsorted(row_of[order], np.arange(n_rows(X) + 1))
-        places = np.concatenate([words, np.full(len(at_code), -1)])
-        return Alone(features, self.numbered(features, n_met), pointers, 1 + numbers[order], places[order])
+        pointers = np.searchsorted(rows, np.arange(n_rows(X) + 1))
+        past = self._past(features, n_met, np.arange(1, 1 + len(features)))
+        return Alone(features, past, pointers, 1 + numbers, places)
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
         """Which features had occurred and had no slot, see :meth:`alone_in`; only those whose log is still there."""
-        if not len(self.known.slot_of):  # rows may be predicted that reach further than all that were learned
-            return np.zeros(ids.shape, bool)
-        inside = (ids >= self.first) & (ids < len(self.known.slot_of))
+        inside = (ids >= self.first) & (ids < len(self.slot_of))
         known = np.where(inside, ids, 0)
-        slots, serials = self.known.slot_of[known], self.known.serials[known]
-        is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED) & (self.known.latest[known] > 0)
+        slots, serials = self.slot_of[known], self.serials[known]
+        is_logged = (serials < n_met) & (self.n_logged - serials <= LOGGED) & (self.latest[known] > 0)
         return inside & is_logged & ((slots == NO_SLOT) | (slots >= n_slots))
 
     def n_slots_after(self, X: Block) -> int:
@@ -511,46 +362,63 @@ class FirstMeetings:
         self._begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
-        met = np.concatenate([self._without_slot(X.codes.reshape(-1)), self._without_slot(X.features)])
-        counts, known = np.bincount(met), self.known.slot_of
+        counts, known = np.bincount(_entries(X, self._have_no_slot)[1]), self.slot_of
         counts[: len(known)] += (counts[: len(known)] > 0) & (known[: len(counts)] == NO_SLOT)
-        return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.known.counts[2]))
+        return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.is_settled))
 
-    def _without_slot(self, ids: np.ndarray) -> np.ndarray:
-        """The features among some that have no slot, as often as they are there."""
-        known = self.known.slot_of
-        if len(known):
-            ids = ids[(ids >= len(known)) | (known.take(ids, mode="clip") <= 0)]
-        return ids[ids >= self.first]
+    def _have_no_slot(self, features: np.ndarray) -> np.ndarray:
+        """A mask of features without a slot."""
+        is_beyond = features >= len(self.slot_of)
+        return (features >= self.first) & (is_beyond | (self.slot_of.take(features, mode="clip") <= 0))
 
-    def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
-        """The occurrences of features in rows with a serial number below ``begun``."""
-        slots = (self.known.slot_of[features] if slots is None else slots).astype(np.uint32)
-        latest = self.known.latest[features]
-        most = int(self.kept.links[latest[latest > 0] - 1, ORDINAL].sum())
-        entry_arrays = np.empty(most, np.uint32), *np.empty((2, most), np.int64)
-        n = gather(self.known, self.kept, features.astype(np.int64), slots, begun, LOGGED, *entry_arrays)
-        return Past(*(array[:n] for array in entry_arrays))
+    def _make_room(self, n_features: int) -> None:
+        """Reserve capacity for so many features."""
+        if n_features > len(self.slot_of):
+            room = max(n_features, 3 * len(self.slot_of) // 2)
+            for name in ("slot_of", "serials", "latest"):
+                setattr(self, name, _longer(getattr(self, name), room))
+            self.slot_of[: self.first] = np.arange(self.first)
 
-    def _make_room(self, n_features: int, n_kept: int) -> None:
-        """Reserve capacity for so many features, and so many occurrences that are kept."""
-        if n_features > len(self.known.slot_of):
-            wider = Known.create(max(n_features, 3 * len(self.known.slot_of) // 2))
-            self.known = Known._make([*map(_taken_over, wider[:3], self.known[:3]), self.known.counts])
-            self.known.slot_of[: self.first] = np.arange(self.first)
-        if n_kept > len(self.kept.links):
-            longer = Kept.create(max(n_kept, 3 * len(self.kept.links) // 2))
-            self.kept = Kept(_taken_over(longer.links, self.kept.links), self.kept.counts)
+    def _restore(self, counts: np.ndarray) -> None:
+        """Know again which occurrences are kept, by how many of them are in each row."""
+        features = self.features
+        if len(counts) > self.n_logged or counts.sum(dtype=np.int64) != len(features):
+            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
+        if int(features.max(initial=0)) >= len(self.slot_of):
+            raise ModelError("model.meetings: there are occurrences of unknown features")
+        self.serials, self.latest = np.zeros((2, len(self.slot_of)), np.int32)
+        self.n_kept, self.rows, self.before = 0, *np.zeros((2, len(features)), np.int32)
+        self._keep(_by_feature(features), features, np.repeat(np.arange(len(counts)), counts))
+        firsts = np.flatnonzero(self.before == 0)  # nobody asks for the rows of others
+        self.serials[features[firsts]] = self.rows[firsts]
 
-    def _placed(self, X: Block, weight: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
-        """Rows with slots, the places of their words, and how many entries of each row are left out."""
-        codes, pointers = np.empty_like(X.codes), np.empty_like(X.pointers)
-        slots, words = np.empty_like(X.features), np.empty(len(X.values), np.int64)
-        left_out = np.empty(len(weight), np.int64)
-        row_arguments = weight, X.codes, X.pointers, X.features, X.values
-        n = place_rows(self.known, self.first, serials, *row_arguments, codes, pointers, slots, words, left_out)
-        placed = X._replace(codes=codes, pointers=pointers, features=slots[:n], values=_kept_values(X, words[:n]))
-        return placed, words[:n], left_out
+
+def _entries(X: Block, mask_of: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows and features of entries that a function masks, and their places among the words; -1 of codes."""
+    words = np.flatnonzero(mask_of(X.features[: X.pointers[-1]]))
+    at_code, column = np.nonzero(mask_of(X.codes))
+    rows = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])
+    features = np.concatenate([X.features[words], X.codes[at_code, column]])
+    places = np.concatenate([words, np.full(len(at_code), -1)])
+    order = np.argsort(rows, kind="stable") if len(at_code) else slice(None)
+    return rows[order], features[order], places[order]
+
+
+def _by_feature(features: np.ndarray) -> np.ndarray:
+    """The order of entries by feature, and among the same ones as they come; a stable argsort takes longer."""
+    n = np.int64(max(len(features), 1))
+    return np.sort(features * n + np.arange(len(features))) % n
+
+
+def _counted(mask: np.ndarray, begins: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """How many are masked, up to each number of a group, of groups that begin at some places."""
+    counts = np.cumsum(mask)
+    return counts - (counts[begins] - mask[begins])[groups]
+
+
+def _values(X: Block, places: np.ndarray) -> np.ndarray:
+    """The values of entries, by their places among the words of rows; 1 for codes, which have the place -1."""
+    return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
 
 
 def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
@@ -558,51 +426,23 @@ def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
     return X.values if len(words) == len(X.values) else X.values[words]
 
 
-def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """A longer array that begins with the numbers of another."""
+def _longer(array: np.ndarray, n: int) -> np.ndarray:
+    """An array of so many numbers or rows, those behind the present ones 0; the same if it is as long."""
+    if n <= len(array):
+        return array
+    longer = np.zeros((n, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
 
-class Values(NamedTuple):
-    """Values at the occurrences that are kept, in a view."""
+def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
+    """A log with capacity for so many rows, or a third more than it had, so that the cost of copies stays small."""
+    return log if n_rows <= len(log) else _longer(log, max(n_rows, len(log) + len(log) // 3))
 
-    values: Annotated[np.ndarray, "float64[O]"]
 
-
-class SavedMeetings(Part):
-    """First occurrences as in files, of the first so many features or of all."""
-
-    first = number(FIXED, Number(0, 2**31 - 1, whole=True))
-    n_partial = number(FIXED, COUNT)
-    counts: list[int] = number(FIXED, Sequence(COUNT, 3))
-    kept: list[int] = number(FIXED, Sequence(COUNT, 2))
-    slot_of = array("int32", ("m",), FIXED, low=-1, below="S")
-    features = array("int32", ("O",), FIXED, low=0, below="D")
-    rows = array("int32", (None,), FIXED, low=0)  # occurrences in each row, in their order
-    values: dict[str, Values] = children(Values, FIXED)
-
-    def __init__(self, meetings: FirstMeetings, n_features: int | None) -> None:
-        self.first, self.n_partial = meetings.first, meetings.n_partial
-        self.counts, self.kept = meetings.known.counts.tolist(), meetings.kept.counts.tolist()
-        links = meetings.kept.links[: self.kept[0]]
-        self.slot_of, self.features = meetings.known.slot_of[:n_features], links[:, FEATURE].copy()
-        self.rows = np.bincount(links[:, SERIAL]).astype(np.int32)
-        self.values = {view: Values(values[: self.kept[0]]) for view, values in meetings.values.items()}
-
-    def check(self) -> None:
-        """Raise a ModelError unless the rows have as many occurrences as are kept."""
-        if len(self.rows) > self.counts[1] or self.rows.sum(dtype=np.int64) != len(self.features):
-            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
-
-    def meetings(self) -> FirstMeetings:
-        """The occurrences as in memory."""
-        meetings, features = FirstMeetings(), self.features
-        meetings.first, meetings.n_partial = self.first, self.n_partial
-        counts = np.array(self.counts, np.int64)
-        meetings.known = Known.create(len(self.slot_of))._replace(slot_of=self.slot_of, counts=counts)
-        serials = np.repeat(np.arange(len(self.rows)), self.rows)
-        meetings.kept = Kept(links(features, serials, meetings.known.latest), np.array(self.kept, np.int64))
-        meetings.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
-        meetings.values = {view: values_of_view.values for view, values_of_view in self.values.items()}
-        return meetings
+def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) -> np.ndarray:
+    """A log of more outputs behind its ``fixed`` first numbers; the first output becomes output ``first``."""
+    wider = np.zeros((len(log), fixed + n_outputs))
+    wider[:, :fixed] = log[:, :fixed]
+    wider[:, fixed + first : first + log.shape[1]] = log[:, fixed:]
+    return wider

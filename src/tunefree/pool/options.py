@@ -13,7 +13,7 @@ from tunefree.learners.contract import Traits
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool import calibration, views
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.linear_group import Setting
 
 # The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
 OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"), Setting("nag", {"eta": 10.0}, "steady"))

@@ -20,7 +20,7 @@ from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.learners.weights import with_averages
+from tunefree.learners.weights import reading, with_averages
 from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
@@ -166,7 +166,9 @@ def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
     """The compiled functions of learners, and of the averages of their iterates."""
     learners = with_averages(learners)
     loops = [("learn", cls) for cls in learners] + [("replay", cls) for cls in learners if cls.traits.can_replay]
-    return [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
+    numbers = True, False
+    passes = [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in numbers]
+    return [*passes, *(reading(cls, has_one_output) for cls in learners for has_one_output in numbers)]
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
@@ -220,24 +222,6 @@ def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> 
     """
     run = pass_of("replay", type(state), state.n_outputs == 1)
     run(state, entries_of(X), sources, log, np.zeros((3, padded(state.n_outputs))))
-
-
-def learn_apart(
-    state: Learner,
-    objective: Objective,
-    X: Any,
-    y: np.ndarray,
-    weight: np.ndarray,
-    offsets: np.ndarray,
-    margins: np.ndarray,
-) -> None:
-    """Learn rows that each belong to one margin: there are K rows, with different features, for each target.
-
-    ``offsets`` (K,) are added to what the learner predicts.
-    """
-    row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), offsets, margins
-    run = pass_of("learn apart", type(state), True)
-    run(state, *objective.arrays, *row_arguments, np.zeros((2, len(offsets))))
 
 
 def ratio_of(value, units, j):

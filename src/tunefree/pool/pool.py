@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,13 +22,11 @@ from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
-from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context, mixing_of
+from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeights, by_context, mixing_of
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
-from tunefree.pool.member_rows import predictions_of
-from tunefree.pool.members import Ahead, Members
-from tunefree.pool.relative import RelativeWeights
+from tunefree.pool.members import Ahead, Members, predictions_of
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
@@ -113,42 +112,39 @@ class Pool(Part):
             context.forget_trees(self.members)
             context.conformal.give_up_trees()
 
-    def learn(
-        self, rows: LabelledRows, groups: np.ndarray | None = None, mass: np.ndarray | None = None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after its prediction; yields slices of rows and their predictions.
+    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
+        """Predict rows in order, and learn each after its prediction; yields predictions of some rows after others.
 
         Targets are numbers of classes, or numbers, and predictions log-probabilities of at least two classes, or
-        numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. The ``mass`` of
-        a row and its copies is their total weight, where all are known before: a row that is new counts as much. Rows
-        of groups have digests (n,) of these. A run of rows of one group is predicted before any of it is learned.
+        numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. Where the
+        ``mass`` of rows is known, a row that is new counts as much. A run of rows of one group is predicted before any
+        of it is learned. No rows come ``again``.
 
         A ModelError is raised if rows before had groups and these have none, or the other way round.
         """
-        X, y, weight, _ = rows
+        weight, groups = rows.weight, rows.groups
         if self.rows == 0 and len(weight):
-            self.members.begin(X, groups is not None)
-            is_great = self.members.loss is not None and abs(y[0]) > GREAT
-            self.unit = float(power_below(y[0])) if is_great else 1.0
+            self.members.begin(rows.X, groups is not None)
+            is_great = self.members.loss is not None and abs(rows.y[0]) > GREAT
+            self.unit = float(power_below(rows.y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
-        self.has_finished, mass = self.has_finished and not (weight > 0.0).any(), weight if mass is None else mass
+        self.has_finished = self.has_finished and not (weight > 0.0).any()
+        rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
-            chunk, ahead, mixed_ahead = slice(first, last), None, None
-            if groups is not None:
-                ahead = self.members.ahead(part(X, first, last), weight[chunk], groups[chunk], self.rows)
-                mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
-                mixed_ahead += self.offsets[NEW] if self.has_no_events else 0.0
-            for start, stop in self._pieces(part(X, first, last), weight[chunk]):
-                offset = first + start
-                block, part_ahead = part(X, offset, first + stop), None if ahead is None else ahead.part(start, stop)
-                for some, *seen in self._observed(block, weight[offset : first + stop], part_ahead):
-                    piece = slice(offset + some.start, offset + some.stop)
-                    targets = np.asarray(y[piece], np.float64) / self.unit
-                    mixed = self._learn_piece(targets, weight[piece], mass[piece], *seen)
-                    if mixed_ahead is not None:
-                        mixed = mixed_ahead[piece.start - first : piece.stop - first]
-                    yield piece, self._as_targets(mixed, math.log(self.unit))
+            chunk = rows.part(first, last)
+            ahead = None if groups is None else self._ahead(chunk.X, chunk.weight, groups[first:last])
+            for start, stop in self._pieces(chunk.X, chunk.weight):
+                part_ahead = None if ahead is None else ahead.part(start, stop)
+                for mixed in self._learn_rows(chunk.part(start, stop), part_ahead):
+                    yield self._as_targets(mixed, math.log(self.unit))
+
+    def _ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
+        """Predict rows of some groups before any of them is learned."""
+        predictions, is_known = self.members.predict(X), self.members.know_groups(weight, groups)
+        mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
+        mixed += self.offsets[NEW] if self.has_no_events else 0.0
+        return Ahead(predictions, mixed, is_known, groups, self.rows)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -303,41 +299,27 @@ class Pool(Part):
             yield start, stop
             start = stop
 
-    def _observed(
-        self, X: Any, weight: np.ndarray, ahead: Ahead | None
-    ) -> Iterator[tuple[slice, Any, Observed, np.ndarray, Ahead | None]]:
-        """Rows that are learned next, as they are and as generations see them, and their contexts (n,).
-
-        They are cut before the first row that is known, at which its context begins.
-        """
-        observed, is_known = self.members.observe(X, weight, ahead)
+    def _learn_rows(self, rows: LabelledRows, ahead: Ahead | None) -> Iterator[np.ndarray]:
+        """Learn rows, cut before the first one that is known, at which its context begins."""
+        observed, is_known = self.members.observe(rows.X, rows.weight, ahead)
         contexts, first = is_known.astype(np.uint8), 0
         if len(self.contexts) == 1 and not self.only_members_learn:
-            known = np.flatnonzero(is_known & (weight > 0.0))
+            known = np.flatnonzero(is_known & (rows.weight > 0.0))
             first = int(known[0]) if len(known) else 0
-        if not first:
-            yield slice(0, len(weight)), X, observed, contexts, ahead
-            return
-        for start, stop in (0, first), (first, len(weight)):
-            rows, part_ahead = slice(start, stop), None if ahead is None else ahead.part(start, stop)
-            some = Observed(*(array[rows] for array in observed))
-            yield rows, part(X, start, stop), some, contexts[rows], part_ahead
+        for start, stop in pairwise([0, first, len(contexts)] if first else [0, len(contexts)]):
+            some = Observed(*(array[start:stop] for array in observed))
+            part_ahead = None if ahead is None else ahead.part(start, stop)
+            yield self._learn_piece(rows.part(start, stop), some, contexts[start:stop], part_ahead)
 
     def _learn_piece(
-        self,
-        y: np.ndarray,
-        weight: np.ndarray,
-        mass: np.ndarray,
-        X: Any,
-        observed: Observed,
-        contexts: np.ndarray,
-        ahead: Ahead | None,
+        self, rows: LabelledRows, observed: Observed, contexts: np.ndarray, ahead: Ahead | None
     ) -> np.ndarray:
         """Learn rows; only the first of them may be the first known row."""
+        X, y, weight = rows[:3]
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count(contexts[weight > 0.0])
-        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        relative, in_context = self.relative.of(weight), self._in_context(rows, contexts)
         if before == 0 or ahead is not None:
             in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
         groups = None if ahead is None else ahead.groups
@@ -371,7 +353,7 @@ class Pool(Part):
         if has_event and weight[-1] > 0.0 and not self.only_members_learn:
             self.flush()
             self._let_happen(predictions[-1])
-        return mixed
+        return mixed if ahead is None else ahead.mixed
 
     def _enter(self, rows: LearnedRows) -> None:
         """Record rows, or let them wait for others, in memory that nobody else writes to."""
@@ -394,13 +376,14 @@ class Pool(Part):
         self.latest[1, 0] += len(contexts)
         self.latest[1, 1] += n_known
 
-    def _in_context(self, weight: np.ndarray, mass: np.ndarray, contexts: np.ndarray) -> np.ndarray:
+    def _in_context(self, rows: LabelledRows, contexts: np.ndarray) -> np.ndarray:
         """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""
+        weight, mass = rows.weight, rows.weight if rows.mass is None else rows.mass
 
-        def relative_weights(number: int, rows: Any) -> np.ndarray:
+        def relative_weights(number: int, some: Any) -> np.ndarray:
             if number == len(self.contexts):  # without weight
-                return np.zeros(len(weight[rows]))
-            return self.contexts[number].relative.of((weight if number == KNOWN else mass)[rows])
+                return np.zeros(len(weight[some]))
+            return self.contexts[number].relative.of((weight if number == KNOWN else mass)[some])
 
         return by_context(contexts, relative_weights)
 

@@ -28,10 +28,13 @@ class LabelledRows(NamedTuple):
     y: np.ndarray  # (n,) targets: as the objective takes them, or numbers of classes
     weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
     evaluation_weight: np.ndarray  # (n,) with which members are evaluated; 0 for rows learned before
+    groups: np.ndarray | None = None  # (n,) digests of their groups
+    mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where all are known before
 
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
-        return LabelledRows(part(self.X, start, stop), *(array[start:stop] for array in self[1:]))
+        arrays: Any = (None if array is None else array[start:stop] for array in self[1:])
+        return LabelledRows(part(self.X, start, stop), *arrays)
 
 
 class LateLosses(NamedTuple):

@@ -32,15 +32,15 @@ class Single(Part):
         self.linear, self.bank = linear, None
         self.calibration = None if n_classes is None else Calibration.create(n_classes)
 
-    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
-        """Predict rows in order, and learn each after that; yields slices of them, and predictions (n, K) of these.
+    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
+        """Predict rows in order, and learn each after that; yields predictions (n, K) of some rows after others.
 
         A row that is kept back has NaN. Rows that were learned before come ``again``.
         """
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
             (predictions,) = self.linear.learn(some, again)
-            yield piece, self._calibrated(predictions, some)
+            yield self._calibrated(predictions, some)
 
     def _calibrated(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
         """Predictions (n, K), 0 where one is no finite number, from which the calibration learns."""

@@ -1,6 +1,6 @@
 """Prediction and learning of one row by members and the mixture, in arrays that are made once.
 
-As :mod:`tunefree.pool.member_rows` does for generations, linear members and mixture have a few programs of compiled
+As :mod:`tunefree.pool.members` does for generations, linear members and mixture have a few programs of compiled
 functions here. What is not foreseen is left to :class:`tunefree.pool.linear_group.LinearGroup`.
 """
 
@@ -16,9 +16,8 @@ from tunefree.core.rows import Block, Rows, reach
 from tunefree.learners.weights import reading
 from tunefree.pool import passes
 from tunefree.pool.contexts import KNOWN, NEW, mixing_of
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import with_offsets
-from tunefree.pool.member_rows import MemberRows
+from tunefree.pool.linear_group import LinearGroup, with_offsets
+from tunefree.pool.members import MemberRows
 from tunefree.pool.passes import score_rows
 from tunefree.pool.views import transform_rows
 
@@ -47,7 +46,7 @@ class LinearRow:
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
         rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
-        self.read = [member.weights(group.n_features, group.n_outputs) for member in group.members]
+        self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
         self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
         learners: list[Any] = [

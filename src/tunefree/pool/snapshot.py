@@ -1,32 +1,48 @@
 """Copies of the pool, which do not learn: how they predict later rows tells how rows to come will be predicted.
 
 A copy is taken when a generation of all rows takes over, at each doubling. It predicts some of the rows up to the next
-copy. These rows judge the frozen mixture of their context (:mod:`tunefree.pool.frozen`).
+copy. These rows judge the frozen mixture of their context (:mod:`tunefree.pool.contexts`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, scratch
-from tunefree.core.schema import COUNT, Number
+from tunefree.core.schema import ANY, COUNT, Limits, Number
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.contexts import N_CONTEXTS, NEW, Context, by_context
-from tunefree.pool.frozen import JUDGED, Predicted
 from tunefree.pool.growth import with_ages
 from tunefree.pool.ledger import LearnedRows, Ledger, joined
 from tunefree.pool.linear_group import LinearSnapshot
-from tunefree.pool.member_rows import predictions_of
-from tunefree.pool.members import Members
+from tunefree.pool.members import Members, predictions_of
 
 EARLIEST = 4 * FIRST  # rows of the first copy
+JUDGED = 512  # rows that a copy has learned at least, if its losses are to count
 MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
 MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
+
+
+class Predicted(NamedTuple):
+    """Rows that a copy has predicted."""
+
+    # Of the M generations and of the mixture of the copy, and of the mixture of the stream.
+    predicted: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
+    targets: Annotated[np.ndarray, "float64[n]"]
+    weights: Annotated[np.ndarray, "float64[n]"]
+    numbers: Annotated[np.ndarray, "uint64[n]"]
+    contexts: Annotated[np.ndarray, "uint8[n]", Limits(below=2)]  # see tunefree.pool.contexts
+    units: Annotated[np.ndarray, "float64[n]"]
+    draws: Annotated[np.ndarray, "float64[n]"]
+
+    def of_context(self, number: int) -> Predicted:
+        """The rows of a context."""
+        return Predicted(*(array[self.contexts == number] for array in self))
 
 
 class Snapshot(Part):

@@ -228,10 +228,6 @@ class ScoredModel:
         numbers = np.array([known[label] for label in y.values], np.int64)
         return numbers[y.codes], [(first, y.values[i]) for first, i in new]
 
-    def targets(self, y: Any) -> np.ndarray:
-        """Labels that are all known, or numbers, as the objective takes them."""
-        return np.asarray(y, np.float64) if self.task == "regression" else self.targets_of(self.codes(y)[0])
-
     def targets_of(self, codes: np.ndarray) -> np.ndarray:
         """Classes as the objective takes them: -1 and +1 for one output."""
         return np.where(codes == 1, 1.0, -1.0) if self.n_outputs == 1 else codes.astype(np.float64)
@@ -284,10 +280,6 @@ def join_margins(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
         return pieces[0].copy()
     joined = [np.full((len(piece), n_outputs), -np.inf) for piece in pieces]
     for wide, piece in zip(joined, pieces, strict=True):
-        if piece.shape[1] == n_outputs:
-            wide[:] = piece
-        elif piece.shape[1] == 1:
-            wide[:, 0], wide[:, 1] = 0.0, piece[:, 0]
-        else:
-            wide[:, : piece.shape[1]] = piece
+        known = calibration.margins_of_classes(piece) if n_outputs > 1 else piece
+        wide[:, : known.shape[1]] = known
     return np.concatenate(joined) if joined else np.empty((0, n_outputs))

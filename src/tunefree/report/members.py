@@ -9,7 +9,7 @@ import numpy as np
 from tunefree.model_files.trained import Trained
 from tunefree.plotting.generations import draw_weights, groups_of
 from tunefree.plotting.style import counts
-from tunefree.pool.frozen import FOLLOWING, SURE
+from tunefree.pool.contexts import FOLLOWING, SURE
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, TWO, with_error

@@ -55,8 +55,7 @@ def small_chunks(file: str) -> TextFile:
 def model_bytes(model: Model) -> int:
     """Bytes of a model, with the rows in which features were met for the first time."""
     logs = [log for member in model.linear.members if (log := getattr(member, "log", None)) is not None]
-    meetings = model.linear.meetings
-    met = () if meetings is None else (meetings.known, meetings.kept, meetings.values)
+    met = () if model.linear.meetings is None else vars(model.linear.meetings)
     row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
     return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 

@@ -16,7 +16,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.papers.kernel import kernel_bank
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.points import points
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.linear_group import Setting
 from tunefree.pool.rows import LabelledRows
 
 # Few, since each is compiled for each learner.

@@ -12,7 +12,7 @@ from tunefree.core.rows import Block
 from tunefree.losses.objectives import Objective, measured
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
-from tunefree.pool.linear_members import Member, Setting
+from tunefree.pool.linear_group import Member, Setting
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
 

@@ -16,10 +16,9 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.mixing.mixture import Mixture
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
-from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.linear_members import Setting
+from tunefree.pool.contexts import RelativeWeights
+from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.options import ModelOptions, objective_of_mixture
-from tunefree.pool.relative import RelativeWeights
 from tunefree.pool.rows import Family, LabelledRows, LateLosses
 from tunefree.pool.single import Single, finite, pieces
 
@@ -62,7 +61,7 @@ class Kernels(Single):
         """The mixture, if there is one."""
         return [] if self.mixture is None else [self.mixture]
 
-    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
+    def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
         self._late = None
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
@@ -72,7 +71,7 @@ class Kernels(Single):
             predictions = np.empty((len(self.bank.members), len(some.y), self.linear.n_outputs))
             self.bank.learn(some._replace(y=y), predictions, again)
             self._judge_warmup()
-            yield piece, self._mixed(predictions, some)
+            yield self._mixed(predictions, some)
 
     def _mixed(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
         """Predictions (n, K) by those of members (M, n, K), which are then learned; NaN where all sleep."""

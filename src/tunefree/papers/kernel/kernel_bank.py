@@ -28,7 +28,7 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certif
 from tunefree.papers.kernel.pistol import KernelPiSTOL, factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
 from tunefree.pool import calibration
-from tunefree.pool.linear_members import Setting, name_of
+from tunefree.pool.linear_group import Setting, name_of
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.views import Steady, transform
 from tunefree.theory.evidence import Evidence, record_evidence, widened
@@ -254,7 +254,7 @@ class KernelBank(Part):
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         before = [] if self.waiting is None else [self.waiting]
-        blocks, *others = zip(*before, kept, strict=True)
+        blocks, *others = zip(*before, kept[:4], strict=True)
         self.waiting = WarmupRows(together(list(blocks)), *(np.concatenate(arrays, dtype=float) for arrays in others))
         if len(self.waiting.y) == WARMUP_ROWS:
             self.freeze()

@@ -7,8 +7,7 @@ from tunefree.compiled.functions import Compiled
 
 def all_compiled() -> list[Compiled]:
     """The kernels of these learners, and of the averages of their iterates."""
-    from tunefree.learners import ALL, weights
+    from tunefree.learners import ALL
     from tunefree.pool import passes
 
-    learners = [ALL[name] for name in ("kotlowski", "ogd", "adam")]
-    return [*passes.compiled_of(learners), *weights.compiled_of(learners)]
+    return passes.compiled_of(ALL[name] for name in ("kotlowski", "ogd", "adam"))

@@ -20,8 +20,8 @@ import math
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import EVEN, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import bounded
+from tunefree.learners.adagrad import PlainLearner, write_margins
 from tunefree.learners.contract import Traits
-from tunefree.learners.plain import PlainLearner, write_margins
 
 
 class Adam(PlainLearner):

@@ -15,8 +15,8 @@ import math
 
 from tunefree.core.fields import setting, single
 from tunefree.core.numbers import CEILING, bounded
+from tunefree.learners.adagrad import PlainLearner, write_margins
 from tunefree.learners.contract import Traits
-from tunefree.learners.plain import PlainLearner, write_margins
 
 
 class GradientDescent(PlainLearner):
