@@ -207,7 +207,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(one.predictor.answer, requests), return_exceptions=True)
+        return await asyncio.gather(*map(one.answer, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -310,7 +310,7 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    predictions, sent, answered = service().predictor, rows(0, N, "rich"), []
+    predictions, sent, answered = service(), rows(0, N, "rich"), []
 
     async def ask(n_rows):
         assert len(await predictions.answer(sent[:n_rows])) == n_rows

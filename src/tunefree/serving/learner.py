@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from tunefree.core import threads
@@ -98,15 +99,23 @@ class Request:
     remembered: list[Remembered] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)  # of rows that no longer wait then
     unknown: list[Any] = field(default_factory=list)  # ids of labels whose row does not wait
+    earlier: tuple[str, Row] | None = None  # digest and answer of one of this name that came before
     sequence: int = 0  # of its event; 0 for one without rows
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest of the request."""
         return hashlib.sha256(json.dumps([self.are_labels, self.sent], sort_keys=True).encode()).hexdigest()
 
+    def names(self, id_name: str) -> set[str]:
+        """The name of the request, and the ids of its labels."""
+        ids = {f"row {row.get(id_name)}" for row in self.sent if self.are_labels}
+        return ids if self.name is None else {f"request {self.name}", *ids}
+
     def outcome(self) -> Row:
         """The answer once the rows are learned."""
+        if self.earlier is not None:
+            return self.earlier[1] | {"repeated": True}
         learned: Row = {"learned": len(self.rows)}
         return learned | {"unknown": self.unknown} if self.are_labels else learned
 
@@ -124,9 +133,9 @@ class Learner:
         self.broken: str | None = None  # why nothing can be learned any more
         self.failure: str | None = None  # why the last version could not be saved
         self.n_published = 0
-        self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
-        self._together: list[Request] = []  # what was taken of the queue and is learned next
-        self._names, self._n_rows = set[str](), 0  # of these requests and their rows
+        self._queue: queue.SimpleQueue[Request | Due] = queue.SimpleQueue()
+        self._next: Request | Due | None = None  # what was taken of the queue, and does not fit those before
+        self._is_over = False
         self._looked = 0.0  # when rows that have waited too long were dropped last
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
@@ -147,7 +156,7 @@ class Learner:
     @property
     def n_queued(self) -> int:
         """Requests that wait to be learned."""
-        return self._queue.qsize() + len(self._together)
+        return self._queue.qsize() + (self._next is not None)
 
     @property
     def n_rises(self) -> int:
@@ -156,11 +165,12 @@ class Learner:
 
     def close(self) -> None:
         """Learn the submitted rows, save, and end; later requests are answered with an error."""
-        self._queue.put(None)
+        self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
         while not self._queue.empty():
-            if (late := self._queue.get()) is not None:
-                late.answer.set_exception(StoreError("the server has ended; nothing of this request was learned"))
+            self._queue.get().answer.set_exception(
+                StoreError("the server has ended; nothing of this request was learned")
+            )
 
     def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions come first where processors are few
@@ -172,21 +182,35 @@ class Learner:
             started.set_exception(error)
             return
         started.set_result(None)
-        while True:
-            try:
-                task = self._queue.get(timeout=self._patience())
-            except queue.Empty:
-                self._process()
-                continue
-            if isinstance(task, Request):
-                self._put(task)
-                continue
-            self._process()
-            if task is None:
-                break
-            task.do()
+        while not self._is_over:
+            requests, task = self._taken()
+            if requests:
+                self._learn_together(requests)
+            if self.broken is None:
+                self._keep_up()
+            if task is not None:
+                task.do()
         if self.unsaved and self.broken is None:
             self.save("the server ended")
+
+    def _taken(self) -> tuple[list[Request], Due | None]:
+        """Requests to learn together, in which no name and no id comes twice, and a task that follows them."""
+        requests, names, n_rows, patience = list[Request](), set[str](), 0, self._patience()
+        while True:
+            try:
+                task = self._next or self._queue.get(timeout=patience)
+            except queue.Empty:
+                return requests, None
+            self._next, patience = None, 0.0
+            if not isinstance(task, Request):
+                return requests, task
+            further = task.names(self._reader.id_name)
+            if requests and (n_rows + len(task.sent) > TOGETHER or names & further):
+                self._next = task
+                return requests, None
+            requests.append(task)
+            names |= further
+            n_rows += len(task.sent)
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
@@ -196,7 +220,7 @@ class Learner:
     def _replay(self) -> None:
         """Learn the events that follow the version."""
         events: list[Event] = []
-        for event in self.store.unlearned():
+        for event in self._journal.events_after(self.sequence):
             events.append(event)
             if sum(len(other.rows) for other in events) >= TOGETHER:
                 self._learn(events)
@@ -207,9 +231,7 @@ class Learner:
             tell("replayed", rows=self.unsaved)
 
     def _patience(self) -> float:
-        """Seconds to wait for a request: none while others are to be learned, and until it is time to publish."""
-        if self._together:
-            return 0.0
+        """Seconds to wait for a request, until it is time to publish."""
         if self._is_stale and self.broken is None:
             return min(max(self._publish_at - time.monotonic(), 0.0), TICK)
         return TICK
@@ -232,38 +254,6 @@ class Learner:
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
-    def _put(self, request: Request) -> None:
-        """Put a request with those that are learned next; it is answered if it was learned before, or cannot be used.
-
-        No name and no id comes twice among them.
-        """
-        names = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
-        names |= set() if request.name is None else {f"request {request.name}"}
-        if self._n_rows + len(request.sent) > TOGETHER or names & self._names:
-            self._process()
-        try:
-            if (before := self._answered(request)) is not None:
-                request.answer.set_result(before)
-                return
-            self._join(request)
-        except Exception as error:
-            self._refuse(request, error)
-            return
-        self._together.append(request)
-        self._names |= names
-        self._n_rows += len(request.sent)
-
-    def _answered(self, request: Request) -> Row | None:
-        """The answer to a request that is repeated; None if it is new."""
-        if request.name is None or (before := self._journal.answered(request.name)) is None:
-            return None
-        self._counts.requests_repeated += 1
-        digest, answer = before
-        if digest != request.digest:
-            problem = f"a request named {request.name!r} came before, and held something else"
-            raise DataError(problem, remedy="give each request a name of its own")
-        return answer | {"repeated": True}
-
     def _refuse(self, request: Request, error: Exception) -> None:
         if isinstance(error, StoreError):
             tell("not written", problem=str(error))
@@ -272,10 +262,20 @@ class Learner:
         request.answer.set_exception(without_frames(error))
 
     def _join(self, request: Request) -> None:
-        """Put rows that wait together with their labels."""
+        """Find the answer to a request that was learned before, or the waiting rows of its labels."""
         request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
-        if not request.are_labels:
-            return
+        if request.name is not None and request.earlier is None:
+            request.earlier = self._journal.answered(request.name)
+            self._counts.requests_repeated += request.earlier is not None
+        if request.earlier is not None:
+            if request.earlier[0] != request.digest:
+                problem = f"a request named {request.name!r} came before, and held something else"
+                raise DataError(problem, remedy="give each request a name of its own")
+            request.rows = []
+        elif request.are_labels:
+            self._join_labels(request)
+
+    def _join_labels(self, request: Request) -> None:
         target, name = str(self.trained.encoder.target), self._reader.id_name
         ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
         for place, label in enumerate(request.sent, 1):
@@ -292,14 +292,6 @@ class Learner:
             request.rows.append(row.row | {target: label[target]})
             request.ids.append(id)
             request.remembered += [] if row.remembered is None else [row.remembered]
-
-    def _process(self) -> None:
-        """Learn the requests that are together, and do what is due."""
-        requests, self._together, self._names, self._n_rows = self._together, [], set(), 0
-        if requests:
-            self._learn_together(requests)
-        if self.broken is None:
-            self._keep_up()
 
     def _learn_together(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
@@ -325,6 +317,8 @@ class Learner:
     def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
         """The requests that can be learned, and the batch of their rows; others are answered."""
         try:
+            for request in requests:
+                self._join(request)
             rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
         except Exception as error:  # whatever it is, it is of one request
             if len(requests) > 1:
@@ -344,7 +338,7 @@ class Learner:
             for request in requests:
                 if request.rows:
                     request.sequence = self._journal.add(request.rows, request.remembered, request.ids)
-                if request.name is not None:
+                if request.name is not None and request.earlier is None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
                     self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
         return [request for request in requests if request.rows]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 from tunefree.core.errors import ModelError, nearest
 from tunefree.core.storage import digest_of, make_folder, only_writer
 from tunefree.model_files.trained import Trained, ended
-from tunefree.serving.journal import Event, Journal, Version
+from tunefree.serving.journal import Journal, Version
 from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
 
 ORIGIN = "origin.part"
@@ -142,7 +141,3 @@ class Store:
     def current(self) -> Trained:
         """The current version, without the events that follow it."""
         return self.load(self.versions[-1].number)
-
-    def unlearned(self) -> Iterator[Event]:
-        """The events that follow the current version, in order."""
-        return self.journal.events_after(self.versions[-1].sequence)

@@ -158,7 +158,7 @@ def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -
     edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
     for start, end in pairwise(edges):
         part = batch if (start, end) == (0, n) else batch.part(start, end)
-        yield part if end == stop else part._replace(checkpoint=None, is_last=False)
+        yield part if end == stop else part._replace(checkpoint=None)
 
 
 def as_learned(trained: Trained, batch: Batch) -> Batch:

@@ -325,20 +325,15 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue()
+    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
     wanted, ends = threading.Semaphore(depth), threading.Event()
 
     def work() -> None:
         try:
-            while True:
-                wanted.acquire()
-                if ends.is_set():
-                    return
-                waiting.put((True, next(items)))
-        except StopIteration:
-            waiting.put((False, None))
+            while wanted.acquire() and not ends.is_set():
+                waiting.put((next(items), None))
         except BaseException as error:
-            waiting.put((False, error))
+            waiting.put((None, error))
 
     def end() -> None:
         ends.set()
@@ -350,13 +345,12 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     try:
         while True:
             wanted.release()
-            is_item, item = waiting.get() if stop is None else _next(waiting, stop)
-            if is_item:
-                yield item
-            elif item is None:
+            item, error = waiting.get() if stop is None else _next(waiting, stop)
+            if isinstance(error, StopIteration):
                 return
-            else:
-                raise item
+            if error is not None:
+                raise error
+            yield item
     finally:
         end()
         thread.join(PATIENCE)
@@ -371,14 +365,14 @@ def _end_readers() -> None:
         thread.join(PATIENCE)
 
 
-def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop) -> tuple[bool, Any]:
+def _next(waiting: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
     """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
-            return waiting.get(timeout=POLL)
+            return waiting.get(timeout=POLL)  # type: ignore[no-any-return]
         with stop.paused() as is_waiting:
             if is_waiting and stop.number and waiting.empty():
-                return False, Stopped()
+                return None, Stopped()
 
 
 def no_rows(source: Source) -> DataError:

@@ -16,6 +16,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.source import Source
 from tunefree.stream.text import open_text
 from tunefree.training.callbacks import Callback, Step
+from tunefree.training.stopping import Stop
 
 PIECE = 2**20  # bytes that are hashed at a time
 
@@ -112,10 +113,11 @@ class Checkpoints(Callback):
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
+        self.saved: tuple[str, int] | None = None  # rows that are saved, in words, and the number of the next one
 
     def begin(self, trained: Trained, source: Source) -> None:
         """Training begins, or is resumed; the source has the order in which its rows are learned."""
-        self._running = self._running or RunningDigests(source)
+        self._running, self._source = self._running or RunningDigests(source), source
 
     def is_due(self, before: int, rows: int) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
@@ -128,6 +130,7 @@ class Checkpoints(Callback):
             problem = "made with other options; give the options of the first run, or remove it"
             raise ModelError(f"{self.path}: {problem}")
         progress = trained.progress
+        self._note_saved(trained)
         if progress.complete:
             problem = "holds a model that is complete, so that no row would be learned"
             raise ModelError(f"{self.path}: {problem}; pass it as `earlier` to learn further rows, or remove it")
@@ -182,3 +185,21 @@ class Checkpoints(Callback):
         trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
         trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
+        self._note_saved(trained)
+
+    def _note_saved(self, trained: Trained) -> None:
+        done = f"pass {trained.progress.number + 1}, " if trained.plan.passes > 1 else ""
+        self.saved = f"{done}{trained.progress.rows:,} rows", trained.progress.position.row + 1
+
+    def outcome(self, stop: Stop, is_error: bool = False) -> str:
+        """A message on the file of a training that ended too soon, and how to go on."""
+        if self.saved is None:
+            return (
+                f"{'what was learned is not saved' if stop.learns else 'no row was learned'}, and no model was written"
+            )
+        (done, row), source = self.saved, self._source
+        remedy = "Give the same command with `resume=True` to go on from there"
+        # Of a file that is not text, a corrected row changes the bytes before it.
+        if not source.rewindable or (is_error and not formats.named(str(source.format)).text):
+            remedy = f"Go on with the rows from number {row:,} on by `earlier={str(self.path)!r}`"
+        return f"{self.path} holds the model after {done}. {remedy}"

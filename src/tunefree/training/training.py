@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import DataError, warn
+from tunefree.core.errors import DataError, TunefreeError, warn
 from tunefree.core.rows import reach
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
@@ -80,7 +80,7 @@ def train(
         rows = Stoppable(**vars(in_order), stop=stop)
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
-        callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints, stop]
+        callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints]
         try:
             reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
             trained = _begun(reader, plan, earlier)
@@ -97,7 +97,13 @@ def train(
                 trained.progress.end_pass()
         except Stopped:
             checkpoints.stop()
-            raise Interrupted("the training was asked to end", stop.number) from None
+            raise Interrupted(f"interrupted; {checkpoints.outcome(stop)}", stop.number) from None
+        except Interrupted as end:  # at once
+            raise Interrupted(f"interrupted; {checkpoints.outcome(stop)}", end.number) from None
+        except TunefreeError as error:
+            if checkpoints.saved is not None:
+                error.args = (f"{error}. {checkpoints.outcome(stop, is_error=True)}",)
+            raise
         _end(trained, rows)
         for callback in callbacks:
             callback.end(trained)

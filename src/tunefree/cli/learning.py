@@ -1,11 +1,10 @@
-"""`tunefree train`: a model from data."""
+"""Commands on data: `tunefree columns`, which looks at them, and `tunefree train`, which makes a model of them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,14 +14,33 @@ import typer
 from tunefree.cli.options import Files, Json, Run, check_outputs
 from tunefree.core import machine
 from tunefree.core.console import plain_console
-from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.errors import ModelError
 from tunefree.core.parameters import OUTPUT, as_options
-from tunefree.model_files.plan import Plan
-from tunefree.stream import formats
+from tunefree.model_files.plan import TYPES, Plan
 
 if TYPE_CHECKING:
     from tunefree.model_files.trained import Trained
-    from tunefree.stream.source import Source
+
+
+def columns(
+    plan: Annotated[Plan, ("target", "task", "sample_weight", "groups", "ignore", "text", *TYPES)],
+    files: Files,
+    json: Json = False,
+) -> None:
+    """How `tunefree train` would read each column and why, and what columns may be; without training.
+
+    It looks at rows all over the files, and takes the options by which columns are read, so that their effect can be
+    seen. For instance:
+
+    tunefree columns people.csv --target income
+
+    tunefree columns people.csv --target income --categorical zip --json
+    """
+    from tunefree.cli.display import show
+    from tunefree.report.learned import blocks_of_view
+    from tunefree.workflows.columns import view_of
+
+    show(blocks_of_view(view_of(files.source(is_table=plan.target is not None), plan)), json)
 
 
 def train(
@@ -112,16 +130,12 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     """Learn row by row."""
     from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
-    from tunefree.training.class_weights import with_weights
-    from tunefree.training.stopping import Interrupted, Stop
+    from tunefree.training.stopping import Stop
 
-    source, checkpoint = files.source(is_table=plan.target is not None), checkpoint_of(output)
-    learn: Any = training.train
+    source, checkpoint, learn = files.source(is_table=plan.target is not None), checkpoint_of(output), training.train
     if run.earlier is not None:
         model = training.Trained.load(run.earlier)
-        weighted = with_weights(replace(plan, target=plan.target or model.plan.target), source)
-        learn, plan = partial(training.learn_more, model), model.plan.further(weighted)
-    plan = with_weights(plan, source)
+        learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     stop, display = Stop(), None if run.quiet else TrainingDisplay()
     try:
         with stop.on_signals():
@@ -129,34 +143,8 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
             kept = checkpoint, run.save_every or 0, run.resume, run.memory_limit, stop
             trained: Trained = learn(source, plan, [] if display is None else [display], *kept, tell=tell)
             trained.save(output, only_for_prediction=run.only_for_prediction)
-    except Interrupted as end:
-        learned = "what was learned is not saved" if stop.learns else "no row was learned"
-        outcome = _left(checkpoint, plan, source) or f"{learned}, and no model was written"
-        raise Interrupted(f"interrupted; {outcome}", end.number) from None
-    except TunefreeError as error:
-        if stop.learns and (outcome := _left(checkpoint, plan, source, is_error=True)):
-            raise TunefreeError(f"{error}. {outcome}") from None
-        raise
     finally:
         if display is not None:
             display.close()
     checkpoint.unlink(missing_ok=True)
     return trained
-
-
-def _left(checkpoint: Path, plan: Plan, source: Source, is_error: bool = False) -> str:
-    """A message on the checkpoint of a training that ended too soon, and how to go on; empty without a checkpoint."""
-    from tunefree.model_files.trained import Trained
-
-    try:
-        kept = Trained.load(checkpoint)
-    except ModelError:
-        return ""
-    if kept.plan != plan:
-        return ""
-    done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
-    remedy = "Give the same command with --resume to go on from there"
-    # Of a file that is not text, a corrected row changes the bytes before it.
-    if not source.rewindable or (is_error and not formats.named(str(source.format)).text):
-        remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
-    return f"{checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"
