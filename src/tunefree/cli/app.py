@@ -1,6 +1,6 @@
 """The command line: its commands, and errors as messages.
 
-To add a command, write a file with a function and add a line to ``COMMANDS``. Parameters of the function are options of
+To add a command, write a function and add a line to ``COMMANDS``. Parameters of the function are options of
 the command, its docstring is the help. It imports what is slow to import when it runs.
 """
 
@@ -161,7 +161,8 @@ def main() -> None:
         interruption = _interruption(end)
         if interruption is None:
             raise
-        typer.echo(f"tunefree: {interruption if interruption.args else 'interrupted; nothing was written'}", err=True)
+        message = str(interruption) or "interrupted; nothing was written"
+        typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(getattr(interruption, "status", 130))
 
 

@@ -27,10 +27,6 @@ def show(blocks: Iterable[Block], as_json: bool = False) -> None:
     """Print blocks of a report on standard output.
 
     ``as_json``: all values, for programs.
-
-    >>> from tunefree.report.document import Fact, Facts
-    >>> show([Facts([Fact("rows", 1200, "{:,}".format)])], as_json=True)
-    {"rows": 1200}
     """
     if as_json:
         typer.echo(json.dumps(rendering.record(blocks)))

@@ -81,14 +81,7 @@ class Shard(NamedTuple):
 
 
 def pieces_of(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
-    """The pieces of a file, cut by its content.
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10) + '1,2' + chr(10) + '3,4' + chr(10))
-    >>> [(piece.start.offset, piece.counted) for piece in pieces_of(str(path), "csv", None, Cut(range_bytes=4))]
-    [(0, 1), (12, 1)]
-    """
+    """The pieces of a file, cut by its content."""
     if formats.named(format).text:
         with closing(open_text(file)) as text:
             if text.size is not None:  # reading can begin anywhere

@@ -55,13 +55,6 @@ class Published(NamedTuple):
     drifts: list[dict[str, Any]]  # where the loss rose
 
 
-def begun() -> Future[Any]:
-    """A future that cannot be cancelled: the request is completed even if the client goes away."""
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()
-    return future
-
-
 def without_frames(error: Exception) -> Exception:
     """An error of this package without the functions that raised it.
 
@@ -93,7 +86,7 @@ class Request:
     sent: list[Row]
     are_labels: bool = False
     name: str | None = None  # under which it is learned once, however often it is sent
-    answer: Future[Row] = field(default_factory=begun)
+    answer: Future[Row] = field(default_factory=Future)
     # What is to be learned of it.
     rows: list[Row] = field(default_factory=list)
     remembered: list[Remembered] = field(default_factory=list)
@@ -143,7 +136,8 @@ class Learner:
         started.result()
 
     def submit(self, request: Request) -> Future[Row]:
-        """Submit rows to be learned."""
+        """Submit rows to be learned, also if the client goes away."""
+        request.answer.set_running_or_notify_cancel()
         self._queue.put(request)
         return request.answer
 
@@ -168,9 +162,8 @@ class Learner:
         self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
         while not self._queue.empty():
-            self._queue.get().answer.set_exception(
-                StoreError("the server has ended; nothing of this request was learned")
-            )
+            late = StoreError("the server has ended; nothing of this request was learned")
+            self._queue.get().answer.set_exception(late)
 
     def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions come first where processors are few
@@ -195,7 +188,9 @@ class Learner:
 
     def _taken(self) -> tuple[list[Request], Due | None]:
         """Requests to learn together, in which no name and no id comes twice, and a task that follows them."""
-        requests, names, n_rows, patience = list[Request](), set[str](), 0, self._patience()
+        requests, names, n_rows, patience = list[Request](), set[str](), 0, TICK
+        if self._is_stale and self.broken is None:
+            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
         while True:
             try:
                 task = self._next or self._queue.get(timeout=patience)
@@ -229,12 +224,6 @@ class Learner:
         if self.unsaved:
             self._counts.rows_replayed = self.unsaved
             tell("replayed", rows=self.unsaved)
-
-    def _patience(self) -> float:
-        """Seconds to wait for a request, until it is time to publish."""
-        if self._is_stale and self.broken is None:
-            return min(max(self._publish_at - time.monotonic(), 0.0), TICK)
-        return TICK
 
     @property
     def _is_stale(self) -> bool:

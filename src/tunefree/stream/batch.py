@@ -193,6 +193,7 @@ class Batch(NamedTuple):
     n_features: int = 0  # known to the encoder after these rows
     tally: Tally | None = None  # rows that could not be used so far, where that is followed
     checkpoint: Any = None  # the state of the encoder after these rows, where a checkpoint is due after them
+    is_last: bool = True  # of the parts of a batch, after which what was learned can be saved
 
     def part(self, start: int, stop: int) -> Batch:
         """The rows from ``start`` up to ``stop``."""

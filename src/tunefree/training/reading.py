@@ -90,11 +90,6 @@ def begin(
     ``labelled``: whether there must be a target.
     ``most_features``: from the task and the classes to the number of categories and words that an encoder may know.
     ``is_look``: whether no row is learned, so that those of a table need no features.
-
-    >>> from tunefree.stream.source import open_source
-    >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
-    >>> begin(source, Plan(target="rich"), BadRows())[:2]
-    ('classification', ['no', 'yes'])
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -195,11 +190,10 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, **options)
-    first = next(chunks, None)
+    first, chunks = _begun(source.chunks(bad=bad, **options))
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, **column_roles), _followed(first, chunks)
+    return source.encoder(first, **column_roles), chunks
 
 
 def chunks_of(
@@ -237,16 +231,20 @@ def in_its_notation(
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
-        chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
-        if (sample := next(chunks, None)) is None:
+        sample, chunks = _begun(chunks_of(source, encoder, bad, kept=kept, grows=grows))
+        if sample is None:
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
     if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
         bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
-    if chunks is None:
-        return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
-    return adapted, _followed(sample, chunks)
+    return adapted, chunks or chunks_of(source, adapted, bad, kept=kept, grows=grows)
+
+
+def _begun(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The first of some chunks, None if there is none, and all of them."""
+    first = next(chunks, None)
+    return first, chunks if first is None else _followed(first, chunks)
 
 
 def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tunefree.stream.source import Source
+from tunefree.training.callbacks import Callback, Step
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+PATIENCE = 5.0  # seconds until a training that was asked to end does so though its model cannot be saved
 INTERRUPTED = 128  # and the number of the signal are the status of a command that a signal ended, as shells have it
 
 
@@ -27,25 +30,27 @@ class Interrupted(KeyboardInterrupt):
         self.number, self.status = number, INTERRUPTED + number
 
 
-class Stop:
-    """Asks a training to end, from a handler of signals or another thread; as long as its gate is held no row passes.
+class Stop(Callback):
+    """Asks a training to end, from a handler of signals or another thread; no row passes while its gate is held."""
 
-    >>> stop = Stop()
-    >>> stop.ask(15)
-    >>> stop.number, list(stop.through(iter([1])))
-    Traceback (most recent call last):
-    tunefree.training.stopping.Stopped
-    """
+    may_end = False
 
     def __init__(self) -> None:
         self.number = 0  # of the signal that asked; 0 as long as none did
+        self.asked = 0.0  # when it did, in seconds
         self.learns = False  # whether there is anything to save
         self._gate, self._waits = threading.Lock(), False
         self._ends = False  # whether a signal other than Ctrl-C came, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
         """Ask the training to end; a handler of signals may call it at any time."""
-        self.number = self.number or number
+        if not self.number:
+            self.number, self.asked = number, time.monotonic()
+
+    def step(self, trained: Any, step: Step) -> None:
+        """Raise Interrupted if it takes too long until the batch is learned and the model can be saved."""
+        if self.number and not step.batch.is_last and time.monotonic() > self.asked + PATIENCE:
+            raise Interrupted("the training was asked to end amid a block of rows", self.number)
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source, and then Stopped if the training is asked to end."""
