@@ -61,11 +61,5 @@ class TrainingDisplay(Callback):
         share = self.share(progress.position) if self.console.is_terminal else None
         self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
 
-    def end(self, trained: Trained) -> None:
-        self.close()
-
     def tell(self, message: str) -> None:
         self.console.print(as_options(message))
-
-    def close(self) -> None:
-        self.progress.close()

@@ -68,11 +68,14 @@ def train(
     check_name(output)
     machine.share_freed_memory()
     is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # no pipe or device
+    checkpoint = Path(f"{output}.checkpoint")
     with only_writer(output.parent / f".{output.name}.lock", output) if is_file else nullcontext():
-        kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
-        is_kept = bool(run.save_every or run.resume or kept.exists())
-        check_outputs([output, kept if is_kept else None], files.data)
-        trained = (_learn if run.workers is None else _spread)(files, plan, run, output)
+        # beside a pipe or a device there may be no place for a checkpoint
+        is_kept = bool(run.save_every or run.resume or checkpoint.exists())
+        check_outputs([output, checkpoint if is_kept else None], files.data)
+        trained = (_learn if run.workers is None else _spread)(files, plan, run, output, checkpoint)
+        if is_kept:
+            checkpoint.unlink(missing_ok=True)
     if json or not run.quiet:
         from tunefree.cli.display import show
         from tunefree.report.learned import summary
@@ -80,29 +83,21 @@ def train(
         show(summary(trained, output, for_programs=json), json)
 
 
-def checkpoint_of(output: Path) -> Path:
-    """The file in which a model is saved during training."""
-    return Path(f"{output}.checkpoint")
-
-
-def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
+def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
     """Learn shards on a cluster."""
     from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
-    checkpoint = checkpoint_of(output) if run.resume else None
+    console.quiet = run.quiet
     with _client(run) as client:
 
         def tell(line: str) -> None:
-            if not run.quiet:
-                console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
+            console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        source = files.source(is_table=plan.target is not None)
-        model = train(client, source, plan=plan, tell=tell, checkpoint=checkpoint, resume=run.resume)
+        kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
+        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **kept)
         trained: Trained = model.trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
-    if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
     return trained
 
 
@@ -126,25 +121,26 @@ def _client(run: Run) -> Iterator[Any]:
             yield client
 
 
-def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
+def _learn(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
     """Learn row by row."""
     from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
     from tunefree.training.stopping import Stop
 
-    source, checkpoint, learn = files.source(is_table=plan.target is not None), checkpoint_of(output), training.train
+    source, learn, stop, display = files.source(is_table=plan.target is not None), training.train, Stop(), None
     if run.earlier is not None:
         model = training.Trained.load(run.earlier)
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop, display = Stop(), None if run.quiet else TrainingDisplay()
+    options: dict[str, Any] = {"checkpoint": checkpoint, "save_every": run.save_every or 0, "resume": run.resume}
+    options |= {"memory_limit": run.memory_limit, "stop": stop, "tell": lambda message: None}
+    if not run.quiet:
+        display = TrainingDisplay()
+        options |= {"callbacks": [display], "tell": display.tell}
     try:
         with stop.on_signals():
-            tell = (lambda message: None) if display is None else display.tell
-            kept = checkpoint, run.save_every or 0, run.resume, run.memory_limit, stop
-            trained: Trained = learn(source, plan, [] if display is None else [display], *kept, tell=tell)
+            trained: Trained = learn(source, plan, **options)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     finally:
         if display is not None:
-            display.close()
-    checkpoint.unlink(missing_ok=True)
+            display.progress.close()
     return trained

@@ -71,13 +71,6 @@ class Due(NamedTuple):
     function: Callable[[], Any]
     answer: Future[Any]
 
-    def do(self) -> None:
-        """Do it, and answer, be it with an error."""
-        try:
-            self.answer.set_result(self.function())
-        except Exception as error:
-            self.answer.set_exception(without_frames(error))
-
 
 @dataclass(eq=False)
 class Request:
@@ -182,7 +175,10 @@ class Learner:
             if self.broken is None:
                 self._keep_up()
             if task is not None:
-                task.do()
+                try:
+                    task.answer.set_result(task.function())
+                except Exception as error:
+                    task.answer.set_exception(without_frames(error))
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
