@@ -101,13 +101,9 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
 
 def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
     """Chunks of a table up to so many rows; of lines all."""
-    if rows is None:
-        yield from chunks
-        return
     for chunk in chunks:
-        yield chunk._replace(data=chunk.data.slice(0, rows))
-        rows -= chunk.data.num_rows
-        if rows <= 0:
+        yield chunk if rows is None else chunk._replace(data=chunk.data.slice(0, rows))
+        if rows is not None and (rows := rows - chunk.data.num_rows) <= 0:
             return
 
 

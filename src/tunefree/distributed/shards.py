@@ -104,8 +104,7 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     >>> joined([5, 0, 9, 20, 3], fewest=10)
     [[0, 1, 2], [3, 4]]
     """
-    groups: list[list[int]] = [[]]
-    filled = 0
+    groups, filled = list[list[int]](), fewest
     for place, n in enumerate(rows):
         if filled >= fewest:
             groups.append([])
@@ -115,7 +114,7 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     if filled < fewest and len(groups) > 1:
         last = groups.pop()
         groups[-1] += last
-    return [group for group in groups if group]
+    return groups
 
 
 def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:

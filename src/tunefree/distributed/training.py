@@ -251,16 +251,13 @@ def check(plan: Plan) -> None:
 
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
     """Let workers read their shards, and unite their dictionaries and classes."""
-    beginning = None
-    for shard, frames in zip(parts.shards, parts.frames, strict=True):
-        beginning = engine.value(engine.one("begin", begun, shard, plan, frames))
-        if beginning is not None:
-            break
+    pairs = list(zip(parts.shards, parts.frames, strict=True))
+    looks = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
+    beginning: Beginning | None = next(filter(None, looks), None)
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
     handle = engine.hold("beginning", beginning)
-    items = [(shard, handle, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
-    local = engine.each("read", read, items)
+    local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     whole = united(beginning, surveys)
     for problem in whole.problems:

@@ -367,7 +367,7 @@ def _next(waiting: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseExcepti
     """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
-            return waiting.get(timeout=POLL)  # type: ignore[no-any-return]
+            return waiting.get(timeout=POLL)
         with stop.paused() as is_waiting:
             if is_waiting and stop.number and waiting.empty():
                 return None, Stopped()
