@@ -30,10 +30,10 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
 from tunefree.serving.events import log_json, tell
-from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.serving.store import Row, StoreError, as_text
 from tunefree.training.stopping import SIGNALS
 from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 

@@ -28,10 +28,9 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
-from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
-from tunefree.serving.store import Store
+from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
 from tunefree.stream.batch import Converted, Refused
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
@@ -114,7 +113,7 @@ class Learner:
     recent: float | None  # mean loss of the latest rows before they were learned, whose weights halve in HALF rows
 
     def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
-        self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
+        self.store, self._reader, self._keeping = store, reader, keeping
         self._counts = counts
         self.broken: str | None = None  # why nothing can be learned any more
         self.failure: str | None = None  # why the last version could not be saved
@@ -211,7 +210,7 @@ class Learner:
     def _replay(self) -> None:
         """Learn the events that follow the version."""
         events: list[Event] = []
-        for event in self._journal.events_after(self.sequence):
+        for event in self.store.events_after(self.sequence):
             events.append(event)
             if sum(len(other.rows) for other in events) >= TOGETHER:
                 self._learn(events)
@@ -250,7 +249,7 @@ class Learner:
         """Find the answer to a request that was learned before, or the waiting rows of its labels."""
         request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
         if request.name is not None and request.earlier is None:
-            request.earlier = self._journal.answered(request.name)
+            request.earlier = self.store.answered(request.name)
             self._counts.requests_repeated += request.earlier is not None
         if request.earlier is not None:
             if request.earlier[0] != request.digest:
@@ -268,7 +267,7 @@ class Learner:
                 raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
             if further := [key for key in label if key not in (name, target)]:
                 raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
-        waiting, request.rows = self._journal.waiting(ids), []
+        waiting, request.rows = self.store.waiting(ids), []
         for label, id in zip(request.sent, ids, strict=True):
             if id not in waiting:
                 request.unknown.append(label[name])
@@ -319,13 +318,13 @@ class Learner:
         """The requests that have rows to learn, after these are written to the journal as events."""
         if not requests:
             return []
-        with self._journal.transaction():
+        with self.store.transaction():
             for request in requests:
                 if request.rows:
-                    request.sequence = self._journal.add(request.rows, request.remembered, request.ids)
+                    request.sequence = self.store.add(request.rows, request.remembered, request.ids)
                 if request.name is not None and request.earlier is None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
-                    self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
+                    self.store.keep_answer(request.name, request.digest, outcome, request.sequence, most)
         return [request for request in requests if request.rows]
 
     def _learn(self, events: Sequence[Event | Request], converted: Converted | None = None) -> None:
@@ -361,12 +360,12 @@ class Learner:
         tell("broken", problem=self.broken)
         target = self.trained.encoder.target
         try:
-            with self._journal.transaction():  # they are not acknowledged, and would fail again
-                self._journal.remove(request.sequence for request in requests if request.sequence)
+            with self.store.transaction():  # they are not acknowledged, and would fail again
+                self.store.remove(request.sequence for request in requests if request.sequence)
                 for request in requests:  # whose rows wait for their labels again
                     rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
                     waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
-                    self._journal.keep_waiting(waiting, self._keeping.remember)
+                    self.store.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
             tell("not written", problem=str(problem))
         for request in requests:
@@ -400,7 +399,7 @@ class Learner:
             self.failure = self.broken
             return
         try:
-            version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
+            version = self.store.save(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
@@ -421,8 +420,8 @@ class Learner:
             tasks = "the model is for {} of {!r}, and the one that is served for {} of {!r}".format(*offered, *served)
             raise ModelError(f"{tasks}; train it on the same target")
         continued(model)
-        last = max((event.sequence for event in self._journal.events_after(self.sequence)), default=self.sequence)
-        number = self.store.add(model, last, reason).number
+        last = max((event.sequence for event in self.store.events_after(self.sequence)), default=self.sequence)
+        number = self.store.save(model, last, reason).number
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
@@ -434,8 +433,8 @@ class Learner:
         if time.monotonic() < self._looked + TICK and self._looked:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
-        with self._journal.transaction():
-            dropped = self._journal.drop_old(seconds)
+        with self.store.transaction():
+            dropped = self.store.drop_old(seconds)
         self._counts.waiting_dropped_for_age += dropped
         if dropped:
             tell("dropped for age", rows=dropped)

@@ -27,11 +27,10 @@ from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.waiting import remembered
 from tunefree.serving.events import Counts, tell
-from tunefree.serving.journal import Row, StoreError, Waiting
 from tunefree.serving.learner import Learner, Published, Request, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
-from tunefree.serving.store import Store
+from tunefree.serving.store import Row, Store, StoreError, Waiting
 from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.layout import Layout
@@ -256,7 +255,7 @@ class Service:
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
-            "waiting": self.store.journal.n_rows["waiting"],
+            "waiting": self.store.n_rows["waiting"],
         }
 
     def _predict_next(self, asked: Asked) -> None:
@@ -296,8 +295,8 @@ class Service:
         if not waiting:
             return
         try:
-            with (journal := self.store.journal).transaction():
-                self.counts.waiting_dropped_for_size += journal.keep_waiting(waiting, self.keeping.remember)
+            with self.store.transaction():
+                self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
         except StoreError as error:
             self.counts.waiting_not_kept += len(waiting)
             tell("not written", problem=str(error))
