@@ -100,7 +100,7 @@ def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch)
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     points = "[tunefree.learners]\noutside = tunefree.learners.adagrad:AdaGrad\n"
-    (package / "entry_points.txt").write_text(points + "[tunefree.commands]\nmoon = tunefree.cli.inspect:inspect\n")
+    (package / "entry_points.txt").write_text(points + "[tunefree.commands]\nmoon = tunefree.cli.models:inspect\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     done("evaluate", model, data)
     done("train", data, "-t", "target", "--learner", "outside", "-o", tmp_path / "more.model", "-q")

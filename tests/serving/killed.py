@@ -10,20 +10,20 @@ from pathlib import Path
 
 from tests.serving.model import N, rows
 from tunefree.model_files.trained import Trained
-from tunefree.serving import journal, learner, store
+from tunefree.serving import learner, store
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 
 POINTS = {
-    "before it is written": (journal.Journal, "add", False),
-    "while it is written": (journal.Journal, "keep_answer", True),
+    "before it is written": (store.Store, "add", False),
+    "while it is written": (store.Store, "keep_answer", True),
     "before it is learned": (learner.Learner, "_learn", False),
     "after it is learned": (learner.Learner, "_learn", True),
-    "before a version is saved": (store.Store, "add", False),
-    "before a version counts": (journal.Journal, "add_version", False),
+    "before a version is saved": (store.Store, "save", False),
+    "before a version counts": (store.Store, "add_version", False),
     "after a version counts": (store.Store, "_tidy", False),
-    "after a version is saved": (store.Store, "add", True),
-    "while a row is kept waiting": (journal.Journal, "keep_waiting", True),
+    "after a version is saved": (store.Store, "save", True),
+    "while a row is kept waiting": (store.Store, "keep_waiting", True),
 }
 
 

@@ -117,8 +117,8 @@ def check_store(folder, path):
     All versions are kept, so that the journal has all events, and the store was closed.
     """
     with Store(folder, kept=10**6) as store:
-        assert not list(store.unlearned())
-        events = list(store.journal.events_after(0))
+        assert not list(store.events_after(store.versions[-1].sequence))
+        events = list(store.events_after(0))
         _learn(store.load(1), events, path)
         assert path.read_bytes() == store.folder.joinpath("current.model").read_bytes()
         return [row for event in events for row in event.rows]

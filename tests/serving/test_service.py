@@ -153,9 +153,9 @@ def test_rows_that_wait_too_long_are_dropped_and_counted(service):
     one = service(keeping=Keeping(label_days=2.0))
     [first, second] = rows(N, N + 2, "rich")
     one.predict([{"id": 1, **first}])
-    one.store.journal._before += 1.5 * 86400.0
+    one.store._before += 1.5 * 86400.0
     one.predict([{"id": 2, **second}])
-    one.store.journal._before += 86400.0
+    one.store._before += 86400.0
     one.learner._looked = -1e9
     one.settle()
     one.settle()
@@ -197,7 +197,7 @@ def test_columns_that_are_ignored_are_not_learned(service):
     untouched.learn(rows(N, N + 50))
     unknown = rows(1100, 1200, "rich")
     assert predicted(one, unknown) == predicted(untouched, unknown)
-    state, [event] = one.state(), one.store.journal.events_after(0)
+    state, [event] = one.state(), one.store.events_after(0)
     assert state["columns"] == ["age", "job"] and state["values_ignored"] == 100
     assert event.rows == rows(N, N + 50)
 
@@ -235,7 +235,7 @@ def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 
     async def answers():
-        return await asyncio.gather(*map(one.predictor.answer, requests), return_exceptions=True)
+        return await asyncio.gather(*map(one.answer, requests), return_exceptions=True)
 
     return asyncio.run(answers())
 
@@ -245,7 +245,7 @@ def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service)
     sent = [[{**row, "id": k}] for k, row in enumerate(rows(N, N + 60, "rich"))]
     answers = together(one, *sent, sent[0] + sent[1], [{**sent[0][0], "id": True}])
     assert [answer["id"] for of_request in answers[:-1] for answer in of_request] == [*range(60), 0, 1]
-    assert isinstance(answers[-1], DataError) and one.store.journal.n_rows["waiting"] == 60
+    assert isinstance(answers[-1], DataError) and one.store.n_rows["waiting"] == 60
     labels = [{"id": k, "rich": row["rich"]} for k, row in enumerate(known)]
     assert one.label(labels) == {"learned": 60, "unknown": []}
 
@@ -338,7 +338,7 @@ def test_predictions_do_not_wait_for_learning(service):
 
 
 def test_other_predictions_are_answered_while_a_large_request_is(service):
-    predictions, sent, answered = service().predictor, rows(0, N, "rich"), []
+    predictions, sent, answered = service(), rows(0, N, "rich"), []
 
     async def ask(n_rows):
         assert len(await predictions.answer(sent[:n_rows])) == n_rows

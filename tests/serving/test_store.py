@@ -15,10 +15,10 @@ from tests.serving.model import N, check_store, plan, rows, table, write_model
 from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
-from tunefree.serving.journal import StoreError
 from tunefree.serving.learner import Request
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
+from tunefree.serving.store import StoreError
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
@@ -52,7 +52,7 @@ def test_labels_that_come_later_are_learned_from_the_journal_as_they_were(tmp_pa
         service.predict([{**row, "id": id} for id, row in enumerate(rows(N, N + 100))])
         service.learn(rows(50, 100))
         service.label([{"id": id, "rich": row["rich"]} for id, row in enumerate(rows(N, N + 100))])
-        last = list(service.store.journal.events_after(0))[-1]
+        last = list(service.store.events_after(0))[-1]
         assert len(last.rows) == len(last.remembered) == 100
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 200
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_p
 @contextmanager
 def full_disk(service):
     """The journal's file may have no further pages."""
-    database = service.store.journal._database
+    database = service.store._database
     pages, most = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "max_page_count"))
     database.execute(f"PRAGMA max_page_count = {pages}")
     yield
@@ -190,7 +190,7 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         assert sorted(path.name for path in (tmp_path / "s" / "versions").iterdir()) == [
             f"00000{number}.model" for number in (2, 3, 4)
         ]
-        assert [event.sequence for event in service.store.journal.events_after(0)] == [2, 3]
+        assert [event.sequence for event in service.store.events_after(0)] == [2, 3]
         with pytest.raises(ModelError, match=r"there is no version 1; those that are kept are 2, 3, 4"):
             service.roll_back(1)
         service.learn(rows(N + 30, N + 35))

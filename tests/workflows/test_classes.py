@@ -11,7 +11,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import Labels
 from tunefree.stream.source import open_source
-from tunefree.training.class_weights import class_factors, weights_by_label, with_weights
+from tunefree.training.targets import class_factors, weights_by_label
+from tunefree.training.training import with_weights
 
 QUICK = ("-t", "rich", "--learner", "scinol2")
 

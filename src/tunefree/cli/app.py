@@ -1,6 +1,6 @@
 """The command line: its commands, and errors as messages.
 
-To add a command, write a file with a function and add a line to ``COMMANDS``. Parameters of the function are options of
+To add a command, write a function and add a line to ``COMMANDS``. Parameters of the function are options of
 the command, its docstring is the help. It imports what is slow to import when it runs.
 """
 
@@ -25,17 +25,17 @@ from tunefree.core.registry import Registry
 COMMANDS = Registry(
     "command",
     {
-        "columns": "tunefree.cli.columns:columns",
-        "train": "tunefree.cli.train:train",
-        "predict": "tunefree.cli.predict:predict",
-        "explain": "tunefree.cli.explain:explain",
-        "evaluate": "tunefree.cli.evaluate:evaluate",
-        "report": "tunefree.cli.report:report",
-        "compare": "tunefree.cli.compare:compare",
-        "inspect": "tunefree.cli.inspect:inspect",
-        "export": "tunefree.cli.export:export",
+        "columns": "tunefree.cli.learning:columns",
+        "train": "tunefree.cli.learning:train",
+        "predict": "tunefree.cli.rows:predict",
+        "explain": "tunefree.cli.rows:explain",
+        "evaluate": "tunefree.cli.rows:evaluate",
+        "report": "tunefree.cli.rows:report",
+        "compare": "tunefree.cli.rows:compare",
+        "inspect": "tunefree.cli.models:inspect",
+        "export": "tunefree.cli.models:export",
         "serve": "tunefree.cli.serve:serve",
-        "certify": "tunefree.cli.certify:certify",
+        "certify": "tunefree.cli.models:certify",
         "demo": "tunefree.cli.demo:demo",
     },
     "tunefree.commands",
@@ -161,7 +161,8 @@ def main() -> None:
         interruption = _interruption(end)
         if interruption is None:
             raise
-        typer.echo(f"tunefree: {interruption if interruption.args else 'interrupted; nothing was written'}", err=True)
+        message = str(interruption) or "interrupted; nothing was written"
+        typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(getattr(interruption, "status", 130))
 
 

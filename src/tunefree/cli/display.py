@@ -27,10 +27,6 @@ def show(blocks: Iterable[Block], as_json: bool = False) -> None:
     """Print blocks of a report on standard output.
 
     ``as_json``: all values, for programs.
-
-    >>> from tunefree.report.document import Fact, Facts
-    >>> show([Facts([Fact("rows", 1200, "{:,}".format)])], as_json=True)
-    {"rows": 1200}
     """
     if as_json:
         typer.echo(json.dumps(rendering.record(blocks)))
@@ -65,11 +61,5 @@ class TrainingDisplay(Callback):
         share = self.share(progress.position) if self.console.is_terminal else None
         self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
 
-    def end(self, trained: Trained) -> None:
-        self.close()
-
     def tell(self, message: str) -> None:
         self.console.print(as_options(message))
-
-    def close(self) -> None:
-        self.progress.close()

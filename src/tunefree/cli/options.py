@@ -8,9 +8,8 @@ is an ``Annotated`` type.
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -31,7 +30,7 @@ from tunefree.core.parameters import (
     option,
     parameter,
 )
-from tunefree.model_files.plan import NOTATIONS, ONE_MACHINE, POOLED, SHARDS, SKIP, Plan
+from tunefree.model_files.plan import ONE_MACHINE, POOLED, SHARDS, SKIP, Plan
 from tunefree.stream import formats
 
 if TYPE_CHECKING:
@@ -39,25 +38,13 @@ if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
     from tunefree.stream.source import Source
 
-NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan that say how rows for a model are read
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-RowsAsJson = Annotated[
-    bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
-]
 ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
-Cost = Annotated[
-    str | None,
-    typer.Option(metavar="fp=C,fn=C", help="What a false alarm and a miss cost: names the threshold of least cost."),
-]
 Decided = Annotated[
     str | None,
     typer.Option(
         "--class", metavar="LABEL", help="The class to decide on, against all others; of two the second by default."
     ),
-]
-TableFile = Annotated[
-    Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.")]
 
@@ -154,15 +141,6 @@ class Run(Parameters):
         self.check_scopes(scopes)
 
 
-@dataclass(frozen=True)
-class EvaluationFiles(Files):
-    """The source of evaluation rows, if there are any."""
-
-    data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
-        default_factory=list
-    )
-
-
 def bad_rows_of(plan: Plan) -> BadRows:
     """A counter of the rows that a model cannot use, which the plan says to skip or to report as errors."""
     from tunefree.stream.batch import BadRows
@@ -205,20 +183,18 @@ def _place(argument: inspect.Parameter) -> int:
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
-def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
+def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
     """Fields of a group as parameters that typer reads."""
-    hints, options = get_type_hints(group, include_extras=True), []
+    hints = get_type_hints(group, include_extras=True)
     for entry in fields(group):
         record = entry.metadata.get("parameter")
         if entry.name not in names or (record is not None and not record.panel):
             continue
-        usual, annotation = default_of(entry), hints[entry.name]
+        default, annotation = default_of(entry), hints[entry.name]
         if record is not None:
-            annotation, usual = _annotation(entry.name, annotation, record, usual), None if usual == () else usual
-        default = inspect.Parameter.empty if usual is MISSING else usual
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        options.append(inspect.Parameter(entry.name, keyword, default=default, annotation=annotation))
-    return options
+            annotation = _annotation(entry.name, annotation, record, default)
+        default = inspect.Parameter.empty if default is MISSING else None if default == () else default
+        yield inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
@@ -280,38 +256,3 @@ def tell_of_rows(bad: BadRows) -> None:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
     for finding in oddity_findings(bad.tally.oddities):
         typer.echo(as_options(f"note: {finding}"), err=True)
-
-
-def write_table(
-    what: str,
-    model: Path,
-    plan: Plan,
-    files: Files,
-    output: Path,
-    as_json: bool,
-    write: Callable[[Any, Source, BadRows], tuple[int, str]],
-    needs: str | None = None,
-    live: bool = False,
-) -> None:
-    """Write a table about rows and a model, and print its number of rows and their oddities.
-
-    ``write``: returns the number of rows, and what else is to be said.
-    ``needs``: what the model must have, as of :func:`tunefree.model_files.trained.load`.
-    """
-    from tunefree.model_files.trained import load
-
-    bad = bad_rows_of(plan)
-    check_outputs([output], [model, *files.data], standard_output=True)
-    trained = load(model, needs)
-    rows, note = write(trained, files.source(plan, live, trained.kind == "table"), bad)
-    if as_json:
-        from tunefree.report.findings import rows_of
-        from tunefree.report.rendering import record
-
-        typer.echo(json.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
-        return
-    tell_of_rows(bad)
-    if note:
-        typer.echo(note, err=True)
-    if str(output) != "-":
-        typer.echo(f"{rows} {what} in {output}", err=True)

@@ -1,6 +1,6 @@
 """The engine: it calls functions for each shard on a Dask cluster, and adds up the results.
 
-Each call is a task with a key of its own: the run, the stage and the number of the shard. Nothing is pinned to a
+Each call is a task with a key of its own. Nothing is pinned to a
 worker, and no worker waits for another. What a lost worker held is computed again from the same arguments, by whoever
 is free; a task that was computed twice counts once, since both have the same key. Values that many calls take are
 tasks too, so that they can be had again.
@@ -27,21 +27,15 @@ class Engine:
     """
 
     def __init__(self, client: Any) -> None:
-        self.client, self.run = client, uuid4().hex[:8]
-        self.numbers: dict[str, int] = {}
+        self.client = client
         client.run_on_scheduler(_allow_deaths, most=MOST_DEATHS)
 
     def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Handles of what a function returns for each of some tuples of arguments, which may be handles."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
-            return [self.client.submit(function, *item, key=self._key(stage), pure=False, retries=0) for item in items]
-
-    def _key(self, stage: str) -> str:
-        """The key of the next call of a stage, which Dask's dashboard shows by its first words."""
-        number = self.numbers.get(stage, 0)
-        self.numbers[stage] = number + 1
-        return f"tunefree-{stage}-{self.run}-{number}"
+            # Dask's dashboard shows tasks by the first words of their keys.
+            return [self.client.submit(function, *item, key=f"tunefree-{stage}-{uuid4().hex}") for item in items]
 
     def one(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The handle of the result of a function; its arguments may be handles."""
@@ -69,12 +63,10 @@ class Engine:
 
     def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
         """The handle of a sum, added by a tree that depends on the number of handles alone."""
-        level, left = 0, list(handles)
-        while len(left) > 1 or level == 0:
-            groups = [tuple(left[start : start + FAN_IN]) for start in range(0, len(left), FAN_IN)]
-            left = self.each(f"{stage}-sum{level}", plus, groups)
-            level += 1
-        return left[0]
+        while len(handles) > 1:
+            groups = [tuple(handles[start : start + FAN_IN]) for start in range(0, len(handles), FAN_IN)]
+            handles = self.each(f"{stage}-sum", plus, groups)
+        return handles[0]
 
 
 def _allow_deaths(most: int, dask_scheduler: Any = None) -> None:

@@ -17,10 +17,9 @@ from tunefree.stream.batch import BadRows, Batch, Reason, Tally
 from tunefree.stream.keys import ids_of
 from tunefree.stream.source import encoder_of
 from tunefree.stream.tokens import LineEncoder
-from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
-from tunefree.training.targets import target_of
+from tunefree.training.targets import target_of, weighed, weights_by_label
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -102,13 +101,9 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
 
 def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
     """Chunks of a table up to so many rows; of lines all."""
-    if rows is None:
-        yield from chunks
-        return
     for chunk in chunks:
-        yield chunk._replace(data=chunk.data.slice(0, rows))
-        rows -= chunk.data.num_rows
-        if rows <= 0:
+        yield chunk if rows is None else chunk._replace(data=chunk.data.slice(0, rows))
+        if rows is not None and (rows := rows - chunk.data.num_rows) <= 0:
             return
 
 

@@ -81,14 +81,7 @@ class Shard(NamedTuple):
 
 
 def pieces_of(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
-    """The pieces of a file, cut by its content.
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10) + '1,2' + chr(10) + '3,4' + chr(10))
-    >>> [(piece.start.offset, piece.counted) for piece in pieces_of(str(path), "csv", None, Cut(range_bytes=4))]
-    [(0, 1), (12, 1)]
-    """
+    """The pieces of a file, cut by its content."""
     if formats.named(format).text:
         with closing(open_text(file)) as text:
             if text.size is not None:  # reading can begin anywhere
@@ -111,8 +104,7 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     >>> joined([5, 0, 9, 20, 3], fewest=10)
     [[0, 1, 2], [3, 4]]
     """
-    groups: list[list[int]] = [[]]
-    filled = 0
+    groups, filled = list[list[int]](), fewest
     for place, n in enumerate(rows):
         if filled >= fewest:
             groups.append([])
@@ -122,7 +114,7 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     if filled < fewest and len(groups) > 1:
         last = groups.pop()
         groups[-1] += last
-    return [group for group in groups if group]
+    return groups
 
 
 def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:

@@ -37,7 +37,7 @@ from tunefree.pool.model import restored
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
-from tunefree.training import class_weights
+from tunefree.training import targets
 from tunefree.training.training import check_weighed
 
 SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
@@ -246,21 +246,18 @@ def check(plan: Plan) -> None:
     plan.check_scopes(plan.scopes - {ONE_MACHINE})
     if has_rates(plan.loss):
         raise ModelError(f"`loss` {plan.loss} {ONE_MACHINE.says}; {ONE_MACHINE.remedy}")
-    class_weights.is_balanced(plan)
+    targets.is_balanced(plan)
 
 
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
     """Let workers read their shards, and unite their dictionaries and classes."""
-    beginning = None
-    for shard, frames in zip(parts.shards, parts.frames, strict=True):
-        beginning = engine.value(engine.one("begin", begun, shard, plan, frames))
-        if beginning is not None:
-            break
+    pairs = list(zip(parts.shards, parts.frames, strict=True))
+    looks = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
+    beginning: Beginning | None = next(filter(None, looks), None)
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
     handle = engine.hold("beginning", beginning)
-    items = [(shard, handle, skips, frames) for shard, frames in zip(parts.shards, parts.frames, strict=True)]
-    local = engine.each("read", read, items)
+    local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     whole = united(beginning, surveys)
     for problem in whole.problems:
@@ -269,9 +266,9 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
         raise DataError("no row could be used", remedy="see the messages about skipped rows")
     if beginning.task == "classification" and len(whole.classes) < 2:
         raise DataError(f"the target has one class only, {whole.classes[0]!r}", remedy="give data with two classes")
-    class_weights.check(plan, beginning.task, whole.classes, complete=True)
-    if class_weights.is_balanced(plan):
-        weights = class_weights.balancing(whole.totals)
+    targets.check_class_weight(plan, beginning.task, whole.classes, complete=True)
+    if targets.is_balanced(plan):
+        weights = targets.balancing(whole.totals)
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
     tell(f"read {whole.offsets[-1]:,} rows in {len(local)} shards: {whole.encoder.n_features:,} features")
     return beginning, local, whole

@@ -26,7 +26,7 @@ from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.training.class_weights import class_factors, weights_by_label
+from tunefree.training.targets import class_factors, weights_by_label
 
 ESTIMATORS = Registry(
     "estimator",

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -29,10 +30,10 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
 from tunefree.serving.events import log_json, tell
-from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.serving.store import Row, StoreError, as_text
 from tunefree.training.stopping import SIGNALS
 from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
@@ -136,15 +137,14 @@ class Application:
         if any(row.get(id_name := self.service.admission.id) is not None for row in rows):
             self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
         layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
-        answers = await self.service.predictor.answer(rows, layout)
+        answers = await self.service.answer(rows, layout)
         return 200, answers[0] if is_one else answers
 
     async def explain(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
             raise HTTPException(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
-        explained = self.service.explainer.submit(rows, request.query_params.get("class"))
-        answers = await asyncio.wrap_future(explained)
+        answers = await asyncio.wrap_future(self.service.explained(rows, request.query_params.get("class")))
         return 200, answers[0] if is_one else answers
 
     async def learn(self, request: Request) -> Answer:
@@ -234,7 +234,7 @@ def _unknown(method: str, path: str) -> HTTPException:
 
 
 def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:
-    """Raise an error if a query has a parameter without effect."""
+    """Raise a ModelError if a parameter of a request is none, or there twice."""
     for name in names:
         if name not in known:
             there_are = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
@@ -271,8 +271,7 @@ def _http_words(error: TunefreeError) -> str:
 
 def _parsed(body: bytearray) -> Any:
     try:
-        text = body.decode(json.detect_encoding(body), "surrogatepass")
-        return _READER.decode(text)
+        return json.loads(body, parse_constant=_no_number, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise HTTPException(400, f"the request is not JSON{place}; send an object or an array of objects") from None
@@ -286,13 +285,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; as this is no machine code, other threads may go on after each."""
     read = dict(pairs)
     if len(read) < len(pairs):
-        names = [name for name, _ in pairs]
-        name = next(name for place, name in enumerate(names) if name in names[:place])
+        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise HTTPException(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
     return read
-
-
-_READER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_object)
 
 
 class _Server(uvicorn.Server):

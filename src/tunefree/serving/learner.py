@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from tunefree.core import threads
@@ -27,10 +28,9 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, tell
-from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
-from tunefree.serving.store import Store
+from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
 from tunefree.stream.batch import Converted, Refused
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
@@ -54,13 +54,6 @@ class Published(NamedTuple):
     drifts: list[dict[str, Any]]  # where the loss rose
 
 
-def begun() -> Future[Any]:
-    """A future that cannot be cancelled: the request is completed even if the client goes away."""
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()
-    return future
-
-
 def without_frames(error: Exception) -> Exception:
     """An error of this package without the functions that raised it.
 
@@ -77,13 +70,6 @@ class Due(NamedTuple):
     function: Callable[[], Any]
     answer: Future[Any]
 
-    def do(self) -> None:
-        """Do it, and answer, be it with an error."""
-        try:
-            self.answer.set_result(self.function())
-        except Exception as error:
-            self.answer.set_exception(without_frames(error))
-
 
 @dataclass(eq=False)
 class Request:
@@ -92,21 +78,29 @@ class Request:
     sent: list[Row]
     are_labels: bool = False
     name: str | None = None  # under which it is learned once, however often it is sent
-    answer: Future[Row] = field(default_factory=begun)
+    answer: Future[Row] = field(default_factory=Future)
     # What is to be learned of it.
     rows: list[Row] = field(default_factory=list)
     remembered: list[Remembered] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)  # of rows that no longer wait then
     unknown: list[Any] = field(default_factory=list)  # ids of labels whose row does not wait
+    earlier: tuple[str, Row] | None = None  # digest and answer of one of this name that came before
     sequence: int = 0  # of its event; 0 for one without rows
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest of the request."""
         return hashlib.sha256(json.dumps([self.are_labels, self.sent], sort_keys=True).encode()).hexdigest()
 
+    def names(self, id_name: str) -> set[str]:
+        """The name of the request, and the ids of its labels."""
+        ids = {f"row {row.get(id_name)}" for row in self.sent if self.are_labels}
+        return ids if self.name is None else {f"request {self.name}", *ids}
+
     def outcome(self) -> Row:
         """The answer once the rows are learned."""
+        if self.earlier is not None:
+            return self.earlier[1] | {"repeated": True}
         learned: Row = {"learned": len(self.rows)}
         return learned | {"unknown": self.unknown} if self.are_labels else learned
 
@@ -119,14 +113,14 @@ class Learner:
     recent: float | None  # mean loss of the latest rows before they were learned, whose weights halve in HALF rows
 
     def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
-        self.store, self._journal, self._reader, self._keeping = store, store.journal, reader, keeping
+        self.store, self._reader, self._keeping = store, reader, keeping
         self._counts = counts
         self.broken: str | None = None  # why nothing can be learned any more
         self.failure: str | None = None  # why the last version could not be saved
         self.n_published = 0
-        self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
-        self._together: list[Request] = []  # what was taken of the queue and is learned next
-        self._names, self._n_rows = set[str](), 0  # of these requests and their rows
+        self._queue: queue.SimpleQueue[Request | Due] = queue.SimpleQueue()
+        self._next: Request | Due | None = None  # what was taken of the queue, and does not fit those before
+        self._is_over = False
         self._looked = 0.0  # when rows that have waited too long were dropped last
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
@@ -134,7 +128,8 @@ class Learner:
         started.result()
 
     def submit(self, request: Request) -> Future[Row]:
-        """Submit rows to be learned."""
+        """Submit rows to be learned, also if the client goes away."""
+        request.answer.set_running_or_notify_cancel()
         self._queue.put(request)
         return request.answer
 
@@ -147,7 +142,7 @@ class Learner:
     @property
     def n_queued(self) -> int:
         """Requests that wait to be learned."""
-        return self._queue.qsize() + len(self._together)
+        return self._queue.qsize() + (self._next is not None)
 
     @property
     def n_rises(self) -> int:
@@ -156,11 +151,11 @@ class Learner:
 
     def close(self) -> None:
         """Learn the submitted rows, save, and end; later requests are answered with an error."""
-        self._queue.put(None)
+        self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
         while not self._queue.empty():
-            if (late := self._queue.get()) is not None:
-                late.answer.set_exception(StoreError("the server has ended; nothing of this request was learned"))
+            late = StoreError("the server has ended; nothing of this request was learned")
+            self._queue.get().answer.set_exception(late)
 
     def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions come first where processors are few
@@ -172,21 +167,40 @@ class Learner:
             started.set_exception(error)
             return
         started.set_result(None)
-        while True:
-            try:
-                task = self._queue.get(timeout=self._patience())
-            except queue.Empty:
-                self._process()
-                continue
-            if isinstance(task, Request):
-                self._put(task)
-                continue
-            self._process()
-            if task is None:
-                break
-            task.do()
+        while not self._is_over:
+            requests, task = self._taken()
+            if requests:
+                self._learn_together(requests)
+            if self.broken is None:
+                self._keep_up()
+            if task is not None:
+                try:
+                    task.answer.set_result(task.function())
+                except Exception as error:
+                    task.answer.set_exception(without_frames(error))
         if self.unsaved and self.broken is None:
             self.save("the server ended")
+
+    def _taken(self) -> tuple[list[Request], Due | None]:
+        """Requests to learn together, in which no name and no id comes twice, and a task that follows them."""
+        requests, names, n_rows, patience = list[Request](), set[str](), 0, TICK
+        if self._is_stale and self.broken is None:
+            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
+        while True:
+            try:
+                task = self._next or self._queue.get(timeout=patience)
+            except queue.Empty:
+                return requests, None
+            self._next, patience = None, 0.0
+            if not isinstance(task, Request):
+                return requests, task
+            further = task.names(self._reader.id_name)
+            if requests and (n_rows + len(task.sent) > TOGETHER or names & further):
+                self._next = task
+                return requests, None
+            requests.append(task)
+            names |= further
+            n_rows += len(task.sent)
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
@@ -196,7 +210,7 @@ class Learner:
     def _replay(self) -> None:
         """Learn the events that follow the version."""
         events: list[Event] = []
-        for event in self.store.unlearned():
+        for event in self.store.events_after(self.sequence):
             events.append(event)
             if sum(len(other.rows) for other in events) >= TOGETHER:
                 self._learn(events)
@@ -205,14 +219,6 @@ class Learner:
         if self.unsaved:
             self._counts.rows_replayed = self.unsaved
             tell("replayed", rows=self.unsaved)
-
-    def _patience(self) -> float:
-        """Seconds to wait for a request: none while others are to be learned, and until it is time to publish."""
-        if self._together:
-            return 0.0
-        if self._is_stale and self.broken is None:
-            return min(max(self._publish_at - time.monotonic(), 0.0), TICK)
-        return TICK
 
     @property
     def _is_stale(self) -> bool:
@@ -232,38 +238,6 @@ class Learner:
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
-    def _put(self, request: Request) -> None:
-        """Put a request with those that are learned next; it is answered if it was learned before, or cannot be used.
-
-        No name and no id comes twice among them.
-        """
-        names = {f"row {row.get(self._reader.id_name)}" for row in request.sent if request.are_labels}
-        names |= set() if request.name is None else {f"request {request.name}"}
-        if self._n_rows + len(request.sent) > TOGETHER or names & self._names:
-            self._process()
-        try:
-            if (before := self._answered(request)) is not None:
-                request.answer.set_result(before)
-                return
-            self._join(request)
-        except Exception as error:
-            self._refuse(request, error)
-            return
-        self._together.append(request)
-        self._names |= names
-        self._n_rows += len(request.sent)
-
-    def _answered(self, request: Request) -> Row | None:
-        """The answer to a request that is repeated; None if it is new."""
-        if request.name is None or (before := self._journal.answered(request.name)) is None:
-            return None
-        self._counts.requests_repeated += 1
-        digest, answer = before
-        if digest != request.digest:
-            problem = f"a request named {request.name!r} came before, and held something else"
-            raise DataError(problem, remedy="give each request a name of its own")
-        return answer | {"repeated": True}
-
     def _refuse(self, request: Request, error: Exception) -> None:
         if isinstance(error, StoreError):
             tell("not written", problem=str(error))
@@ -272,10 +246,20 @@ class Learner:
         request.answer.set_exception(without_frames(error))
 
     def _join(self, request: Request) -> None:
-        """Put rows that wait together with their labels."""
+        """Find the answer to a request that was learned before, or the waiting rows of its labels."""
         request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
-        if not request.are_labels:
-            return
+        if request.name is not None and request.earlier is None:
+            request.earlier = self.store.answered(request.name)
+            self._counts.requests_repeated += request.earlier is not None
+        if request.earlier is not None:
+            if request.earlier[0] != request.digest:
+                problem = f"a request named {request.name!r} came before, and held something else"
+                raise DataError(problem, remedy="give each request a name of its own")
+            request.rows = []
+        elif request.are_labels:
+            self._join_labels(request)
+
+    def _join_labels(self, request: Request) -> None:
         target, name = str(self.trained.encoder.target), self._reader.id_name
         ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
         for place, label in enumerate(request.sent, 1):
@@ -283,7 +267,7 @@ class Learner:
                 raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
             if further := [key for key in label if key not in (name, target)]:
                 raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
-        waiting, request.rows = self._journal.waiting(ids), []
+        waiting, request.rows = self.store.waiting(ids), []
         for label, id in zip(request.sent, ids, strict=True):
             if id not in waiting:
                 request.unknown.append(label[name])
@@ -292,14 +276,6 @@ class Learner:
             request.rows.append(row.row | {target: label[target]})
             request.ids.append(id)
             request.remembered += [] if row.remembered is None else [row.remembered]
-
-    def _process(self) -> None:
-        """Learn the requests that are together, and do what is due."""
-        requests, self._together, self._names, self._n_rows = self._together, [], set(), 0
-        if requests:
-            self._learn_together(requests)
-        if self.broken is None:
-            self._keep_up()
 
     def _learn_together(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
@@ -325,6 +301,8 @@ class Learner:
     def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
         """The requests that can be learned, and the batch of their rows; others are answered."""
         try:
+            for request in requests:
+                self._join(request)
             rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
         except Exception as error:  # whatever it is, it is of one request
             if len(requests) > 1:
@@ -340,13 +318,13 @@ class Learner:
         """The requests that have rows to learn, after these are written to the journal as events."""
         if not requests:
             return []
-        with self._journal.transaction():
+        with self.store.transaction():
             for request in requests:
                 if request.rows:
-                    request.sequence = self._journal.add(request.rows, request.remembered, request.ids)
-                if request.name is not None:
+                    request.sequence = self.store.add(request.rows, request.remembered, request.ids)
+                if request.name is not None and request.earlier is None:
                     outcome, most = request.outcome(), max(self._keeping.remember, 1)
-                    self._journal.keep_answer(request.name, request.digest, outcome, request.sequence, most)
+                    self.store.keep_answer(request.name, request.digest, outcome, request.sequence, most)
         return [request for request in requests if request.rows]
 
     def _learn(self, events: Sequence[Event | Request], converted: Converted | None = None) -> None:
@@ -382,12 +360,12 @@ class Learner:
         tell("broken", problem=self.broken)
         target = self.trained.encoder.target
         try:
-            with self._journal.transaction():  # they are not acknowledged, and would fail again
-                self._journal.remove(request.sequence for request in requests if request.sequence)
+            with self.store.transaction():  # they are not acknowledged, and would fail again
+                self.store.remove(request.sequence for request in requests if request.sequence)
                 for request in requests:  # whose rows wait for their labels again
                     rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
                     waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
-                    self._journal.keep_waiting(waiting, self._keeping.remember)
+                    self.store.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
             tell("not written", problem=str(problem))
         for request in requests:
@@ -421,7 +399,7 @@ class Learner:
             self.failure = self.broken
             return
         try:
-            version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
+            version = self.store.save(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
@@ -442,8 +420,8 @@ class Learner:
             tasks = "the model is for {} of {!r}, and the one that is served for {} of {!r}".format(*offered, *served)
             raise ModelError(f"{tasks}; train it on the same target")
         continued(model)
-        last = max((event.sequence for event in self._journal.events_after(self.sequence)), default=self.sequence)
-        number = self.store.add(model, last, reason).number
+        last = max((event.sequence for event in self.store.events_after(self.sequence)), default=self.sequence)
+        number = self.store.save(model, last, reason).number
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
@@ -455,8 +433,8 @@ class Learner:
         if time.monotonic() < self._looked + TICK and self._looked:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
-        with self._journal.transaction():
-            dropped = self._journal.drop_old(seconds)
+        with self.store.transaction():
+            dropped = self.store.drop_old(seconds)
         self._counts.waiting_dropped_for_age += dropped
         if dropped:
             tell("dropped for age", rows=dropped)

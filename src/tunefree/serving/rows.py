@@ -14,8 +14,8 @@ import numpy as np
 from tunefree.core.errors import DataError, listed, nearest
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import MANY_CLASSES
-from tunefree.serving.journal import Row
 from tunefree.serving.settings import REFUSE, Admission
+from tunefree.serving.store import Row
 from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
 from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects, shown

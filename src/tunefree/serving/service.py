@@ -1,29 +1,61 @@
-"""A model in operation: it predicts, learns, and is saved as it learns; :mod:`tunefree.serving.http` serves it."""
+"""A model in operation: it predicts, learns, and is saved as it learns; :mod:`tunefree.serving.http` serves it.
+
+Rows are predicted in the thread of the request. An event loop predicts a few as soon as they have come: another thread
+would take longer to be reached than a row to be predicted. More rows are predicted in another thread, part by part, and
+other requests in between. Rows with an id are answered once they are in the journal, where all that have come meanwhile
+are written in one transaction.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tunefree.core import threads
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import Reference
+from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
-from tunefree.serving.events import Counts
-from tunefree.serving.journal import Row, StoreError
-from tunefree.serving.learner import Learner, Published, Request
-from tunefree.serving.predictor import Predictor
+from tunefree.pool.waiting import remembered
+from tunefree.serving.events import Counts, tell
+from tunefree.serving.learner import Learner, Published, Request, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
-from tunefree.serving.store import Store
-from tunefree.stream.batch import Refused
+from tunefree.serving.store import Row, Store, StoreError, Waiting
+from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.layout import Layout
 from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
-from tunefree.workflows.prediction import Predicted
+from tunefree.workflows.prediction import Predicted, numbers_of, sureness
+
+TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
+FEW = 8  # rows that are predicted before another thread could be reached
+
+
+@dataclass(eq=False)
+class Asked:
+    """Rows to predict, and their answers so far."""
+
+    rows: list[Row]
+    ids: list[str | None]
+    layout: OutputColumns
+    answers: list[Row] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)  # rows that are to wait for their labels
+
+    @property
+    def n_left(self) -> int:
+        """Rows that are still to be predicted."""
+        return len(self.rows) - len(self.answers)
 
 
 class Service:
@@ -71,10 +103,10 @@ class Service:
         admission: Admission = Admission(),  # noqa: B008 - immutable
         keeping: Keeping = Keeping(),  # noqa: B008 - immutable
     ) -> None:
-        self.admission, self.counts = admission, Counts()
         if model is not None:
             check_serves(model)
         place = None if folder is None else Path(folder)
+        self.admission, self.keeping, self.counts, self.n_asked = admission, keeping, Counts(), 0
         self.store = Store(place, model, keeping.durability, keeping.keep_versions)
         try:
             current = model if place is None else self.store.current()
@@ -84,13 +116,18 @@ class Service:
             if name in (encoder.target, encoder.weight, encoder.group):
                 problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
                 raise ModelError(f"{problem}; name another")
-            learns, predicts, explains = self._readers = [Reader(admission) for _ in range(3)]  # of a thread each
-            self.learner = Learner(self.store, current, learns, keeping, self.counts)
-            self.explainer = Explainer(self.learner, explains)
-            self.predictor = Predictor(self.learner, predicts, keeping, self.counts)
+            self._learns, self._predicts, self._explains = (Reader(admission) for _ in range(3))  # of a thread each
+            self.learner = Learner(self.store, current, self._learns, keeping, self.counts)
         except BaseException:
             self.store.close()
             raise
+        self._odd = Refused(target=encoder.target)  # oddities of rows that were predicted
+        self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
+        self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # of requests in an event loop
+        self._unkept = list[Asked]()
+        self._explaining = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
+        # The number of the publication when the latest copy to explain was made, that copy, and its terms.
+        self._explained: tuple[int, Published, Decomposition] | None = None
 
     def __enter__(self) -> Service:
         return self
@@ -99,17 +136,42 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Predict and learn the submitted rows, save, and release the store."""
-        self.explainer.close()
+        """Explain and learn the submitted rows, save, and release the store."""
+        self._explaining.shutdown()
         self.learner.close()
         self.store.close()
 
     def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
 
-        ``layout`` has the intervals, quantiles and sets that are added.
+        ``layout`` has the intervals, quantiles and sets that are added. An id comes once, and is a text or a number.
         """
-        return self.predictor.predict(rows, layout)
+        asked = Asked(rows, self._predicts.ids_of(rows), layout)
+        while asked.n_left:
+            self._predict_next(asked)
+        self._keep([asked])
+        return asked.answers
+
+    async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The answers to rows, as :meth:`predict` gives them, in an event loop."""
+        asked = Asked(rows, self._predicts.ids_of(rows), layout)
+        self.n_asked += 1
+        try:
+            while asked.n_left:
+                async with self._turn:
+                    if asked.n_left > FEW:
+                        await asyncio.to_thread(self._predict_next, asked)
+                    else:
+                        self._predict_next(asked)
+        finally:
+            self.n_asked -= 1
+        if asked.waiting:
+            self._unkept.append(asked)
+            async with self._writing:
+                if asked in self._unkept:  # none of those that came before has taken it along
+                    group, self._unkept = self._unkept, []
+                    await asyncio.to_thread(self._keep, group)
+        return asked.answers
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
@@ -131,7 +193,11 @@ class Service:
 
         The class is ``label``; by default the second of two, and of more the one that is predicted.
         """
-        return self.explainer.submit(rows, label).result()
+        return self.explained(rows, label).result()
+
+    def explained(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
+        """What :meth:`explain` returns, in a thread that explains one request after the other."""
+        return self._explaining.submit(self._explain, rows, label)
 
     def problems(self) -> list[str]:
         """Problems that prevent learning or saving."""
@@ -163,7 +229,7 @@ class Service:
     def _take(self, model: Trained, reason: str) -> int:
         check_serves(model)
         number = self.learner.replace(model, reason)
-        self.predictor.odd.comparison = None
+        self._odd.comparison = None
         return number
 
     def state(self) -> Row:
@@ -182,47 +248,78 @@ class Service:
             "recent_loss": learner.recent,
             "drift_count": learner.n_rises,
             "drifts": published.drifts,
-            "oddities": self.predictor.oddities(),
-            "values_ignored": sum(reader.n_ignored for reader in self._readers),
+            "oddities": self._oddities(),
+            "values_ignored": sum(reader.n_ignored for reader in (self._learns, self._predicts, self._explains)),
             "learn_queue": learner.n_queued,
-            "predict_queue": self.predictor.n_queued,
+            "predict_queue": self.n_asked,
             "unsaved": learner.unsaved,
             "save_failure": learner.failure,
             "learn_failure": learner.broken,
-            "waiting": self.store.journal.n_rows["waiting"],
+            "waiting": self.store.n_rows["waiting"],
         }
 
+    def _predict_next(self, asked: Asked) -> None:
+        """Predict the next rows of a request."""
+        try:
+            with self._lock:
+                self._predict(asked, self.learner.published)
+        except TunefreeError as error:
+            raise without_frames(error) from None
 
-class Explainer:
-    """Explains predictions of the latest published model, in a thread, one request after the other.
+    def _predict(self, asked: Asked, published: Published) -> None:
+        start, model = len(asked.answers), published.model
+        rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
+        batch, unknown = self._predicts.batch(published, rows, self._odd)
+        predictions = model.predict(batch.rows)
+        answers = _answers(model, predictions, batch)
+        if asked.layout != PLAIN:
+            asked.layout.check(model)
+            for name, level, values in sureness(model, Predicted(batch, predictions), asked.layout):
+                for answer, value in zip(answers, map(_finite, values), strict=True):
+                    answer.setdefault(name, {})[f"{level:g}"] = value
+        for answer, names in zip(answers, unknown, strict=True):
+            if names:
+                answer["unknown_columns"] = names
+        if any(id is not None for id in ids):
+            for id, row, answer, kept in zip(ids, rows, answers, remembered(model, batch.rows), strict=True):
+                if id is not None:
+                    answer["id"] = row[self.admission.id]
+                    without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
+                    asked.waiting.append(Waiting(id, without_target, kept))
+        asked.answers += answers
+        self.counts.rows_predicted += len(rows)
 
-    Learning is asked for a copy of the model, as it is asked for those that predict: only where one of these is newer,
-    so that explanations take no more of its time than predictions do.
-    """
+    def _keep(self, group: list[Asked]) -> None:
+        """Let rows wait for their labels, or put an error into answers to rows that could not be written."""
+        waiting = [row for asked in group for row in asked.waiting]
+        if not waiting:
+            return
+        try:
+            with self.store.transaction():
+                self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
+        except StoreError as error:
+            self.counts.waiting_not_kept += len(waiting)
+            tell("not written", problem=str(error))
+            for answer in [answer for asked in group for answer in asked.answers if "id" in answer]:
+                answer["waits_for_label"] = False
 
-    def __init__(self, learner: Learner, reader: Reader) -> None:
-        self._learner, self._reader = learner, reader
-        self._thread = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
-        # The number of the publication when the latest copy was made, that copy, and its terms.
-        self._latest: tuple[int, Published, Decomposition] | None = None
-
-    def submit(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
-        """Submit rows to be explained."""
-        return self._thread.submit(self._explain, rows, label)
-
-    def close(self) -> None:
-        """Explain the submitted rows, and end."""
-        self._thread.shutdown()
+    def _oddities(self) -> list[Row]:
+        """Oddities of rows."""
+        with self._lock:
+            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd.compare()
+        return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:
-        if self._latest is None or self._latest[0] != self._learner.n_published:
-            self._latest = None  # which has the memory that the next one needs
-            number, copied, reference = self._learner.between(self._copied)
+        """Explain rows by a copy of the model, which learning is asked for only where a newer one predicts."""
+        if self._explained is None or self._explained[0] != self.learner.n_published:
+            self._explained = None  # which has the memory that the next one needs
+            number, copied, reference = self.learner.between(self._copied)
             terms = Decomposition(copied.model, Layout.of_encoder(copied.encoder), reference=reference)
-            self._latest = number, copied, terms
-        _, copied, terms = self._latest
+            self._explained = number, copied, terms
+        _, copied, terms = self._explained
         model: Any = copied.model
-        batch, _ = self._reader.batch(copied, rows, Refused(target=copied.encoder.target))
+        batch, _ = self._explains.batch(copied, rows, Refused(target=copied.encoder.target))
         explained = explanation.Explainer(copied, terms, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
@@ -233,9 +330,28 @@ class Explainer:
 
     def _copied(self) -> tuple[int, Published, Reference]:
         """The model as it is now; contributions are relative to the rows of the reference."""
-        learner = self._learner
-        learner.settle()
-        return learner.n_published, learner.copied(), Reference.of(learner.trained.model, True)
+        self.learner.settle()
+        return self.learner.n_published, self.learner.copied(), Reference.of(self.learner.trained.model, True)
+
+
+def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
+    """The prediction of each row, with the probabilities of classes."""
+    if model.task == "regression":
+        return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
+    values = model.probabilities(predictions).tolist()
+    classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
+    names = [label if isinstance(label, str) else json.dumps(label) for label in classes]
+    return [
+        {"prediction": classes[k], "probabilities": dict(zip(names, probabilities, strict=True))}
+        for k, probabilities in zip(chosen(predictions).tolist(), values, strict=True)
+    ]
+
+
+def _finite(value: Any) -> Any:
+    """A number as JSON has it, or several; an infinite end of an interval is null."""
+    if isinstance(value, np.ndarray):
+        return list(map(_finite, value.tolist()))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_serves(trained: Trained) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
@@ -62,13 +61,8 @@ def model_bytes(model: Model) -> int:
 
 def _feature_bytes(model: Model, room: int = 0) -> int:
     """Bytes of statistics of features; with ``room``, only of arrays with at least this capacity, which grow."""
-    return sum(size_of(part, room) for part in (*_states(model), model.record.evidence))
-
-
-def _states(model: Model) -> list[Any]:
-    """The states of the online members."""
     members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
-    return [member.state for member in members]
+    return sum(size_of(part, room) for part in (*(member.state for member in members), model.record.evidence))
 
 
 def shown(size: float) -> str:

@@ -27,8 +27,7 @@ from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Batch, Tally, followed
 from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step
-from tunefree.training.class_weights import weighed, weights_by_label
-from tunefree.training.targets import target_of, with_rates
+from tunefree.training.targets import target_of, weighed, weights_by_label, with_rates
 
 MOST_OF_RUN = 100_000  # rows of a run that wait
 MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned together
@@ -40,15 +39,7 @@ def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), 
 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
-    """Learn the batches of a pass, which begins or goes on; returns whether a callback ended it.
-
-    >>> from tunefree.core.rows import dense
-    >>> from tunefree.pool.model import Model
-    >>> trained = blank(Model("regression"))
-    >>> X, y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
-    >>> one_pass(trained, [Batch(dense(X), y, np.ones(3))]), trained.progress.rows
-    (False, 3)
-    """
+    """Learn the batches of a pass, which begins or goes on; returns whether a callback ended it."""
     progress = trained.progress
     if progress.number == len(progress.progressive):  # a further pass begins
         progress.progressive.append(RunningMetrics())

@@ -90,11 +90,6 @@ def begin(
     ``labelled``: whether there must be a target.
     ``most_features``: from the task and the classes to the number of categories and words that an encoder may know.
     ``is_look``: whether no row is learned, so that those of a table need no features.
-
-    >>> from tunefree.stream.source import open_source
-    >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
-    >>> begin(source, Plan(target="rich"), BadRows())[:2]
-    ('classification', ['no', 'yes'])
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -195,11 +190,10 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, **options)
-    first = next(chunks, None)
+    first, chunks = _begun(source.chunks(bad=bad, **options))
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, **column_roles), _followed(first, chunks)
+    return source.encoder(first, **column_roles), chunks
 
 
 def chunks_of(
@@ -237,16 +231,20 @@ def in_its_notation(
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
-        chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
-        if (sample := next(chunks, None)) is None:
+        sample, chunks = _begun(chunks_of(source, encoder, bad, kept=kept, grows=grows))
+        if sample is None:
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
     if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
         bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
-    if chunks is None:
-        return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
-    return adapted, _followed(sample, chunks)
+    return adapted, chunks or chunks_of(source, adapted, bad, kept=kept, grows=grows)
+
+
+def _begun(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The first of some chunks, None if there is none, and all of them."""
+    first = next(chunks, None)
+    return first, chunks if first is None else _followed(first, chunks)
 
 
 def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
@@ -325,20 +323,15 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue()
+    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
     wanted, ends = threading.Semaphore(depth), threading.Event()
 
     def work() -> None:
         try:
-            while True:
-                wanted.acquire()
-                if ends.is_set():
-                    return
-                waiting.put((True, next(items)))
-        except StopIteration:
-            waiting.put((False, None))
+            while wanted.acquire() and not ends.is_set():
+                waiting.put((next(items), None))
         except BaseException as error:
-            waiting.put((False, error))
+            waiting.put((None, error))
 
     def end() -> None:
         ends.set()
@@ -350,13 +343,12 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     try:
         while True:
             wanted.release()
-            is_item, item = waiting.get() if stop is None else _next(waiting, stop)
-            if is_item:
-                yield item
-            elif item is None:
+            item, error = waiting.get() if stop is None else _next(waiting, stop)
+            if isinstance(error, StopIteration):
                 return
-            else:
-                raise item
+            if error is not None:
+                raise error
+            yield item
     finally:
         end()
         thread.join(PATIENCE)
@@ -371,14 +363,14 @@ def _end_readers() -> None:
         thread.join(PATIENCE)
 
 
-def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop) -> tuple[bool, Any]:
+def _next(waiting: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
     """The next item of a queue."""
     while True:
         with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
         with stop.paused() as is_waiting:
             if is_waiting and stop.number and waiting.empty():
-                return False, Stopped()
+                return None, Stopped()
 
 
 def no_rows(source: Source) -> DataError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
@@ -16,6 +17,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.source import Source
 from tunefree.stream.text import open_text
 from tunefree.training.callbacks import Callback, Step
+from tunefree.training.stopping import Stop
 
 PIECE = 2**20  # bytes that are hashed at a time
 
@@ -37,46 +39,29 @@ class RunningDigests:
 
     Where a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8,
     columnar files) the whole file is taken as it is begun. Standard input is left out.
-
-    >>> import tempfile, pathlib
-    >>> from tunefree.stream.source import open_source
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
-    ...     running = RunningDigests(open_source(path))
-    ...     running.extend(Position(0, 8, 1))
-    ...     running.sizes
-    [8]
     """
 
     def __init__(self, source: Source) -> None:
         self.files = source.files
         self.is_text = source.format is not None and formats.named(source.format).text
-        self.sizes: list[int] = []
+        self.sizes: list[int] = []  # of the bytes that were taken in of each file that has been begun
         self._hashes: list[Any] = []
 
     @property
     def digests(self) -> list[str]:
-        """Of the bytes that were taken in of each file that has been begun."""
+        """Of these bytes."""
         return [file.hexdigest() for file in self._hashes]
 
     def extend(self, position: Position) -> None:
         """Take in the bytes before a position; a DataError if a file can no longer be read."""
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
+            file = self.files[i]
             try:
-                is_plain = i == position.file and self._is_plain(self.files[i])
-                self.take(i, position.offset if is_plain else _size(self.files[i]))
+                is_plain = i == position.file and self.is_text and file != "-" and _has_offsets(file)
+                self.take(i, position.offset if is_plain else _size(file))
             except OSError as error:
                 problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
-                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
-
-    def _is_plain(self, file: str) -> bool:
-        """Whether an offset counts bytes of the file."""
-        if not self.is_text or file == "-":
-            return False
-        text = open_text(file)
-        text.close()
-        return text.compressed is None and text.size is not None
+                raise DataError(problem, file, remedy="leave it in place while it is learned from") from None
 
     def take(self, i: int, size: int) -> None:
         """Take in a file up to a size."""
@@ -90,6 +75,12 @@ class RunningDigests:
             while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
                 self._hashes[i].update(piece)
                 self.sizes[i] += len(piece)
+
+
+def _has_offsets(file: str) -> bool:
+    """Whether an offset counts bytes of a file of text."""
+    with closing(open_text(file)) as text:
+        return text.compressed is None and text.size is not None
 
 
 def _size(file: str) -> int:
@@ -112,10 +103,13 @@ class Checkpoints(Callback):
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
+        self.saved: tuple[str, int] | None = None  # rows that are saved, in words, and the number of the next one
 
     def begin(self, trained: Trained, source: Source) -> None:
         """Training begins, or is resumed; the source has the order in which its rows are learned."""
-        self._running = self._running or RunningDigests(source)
+        self._running, self._source = self._running or RunningDigests(source), source
+        if self.resumes:
+            self._note_saved(trained)
 
     def is_due(self, before: int, rows: int) -> bool:
         """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
@@ -182,3 +176,21 @@ class Checkpoints(Callback):
         trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
         trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
+        self._note_saved(trained)
+
+    def _note_saved(self, trained: Trained) -> None:
+        done = f"pass {trained.progress.number + 1}, " if trained.plan.passes > 1 else ""
+        self.saved = f"{done}{trained.progress.rows:,} rows", trained.progress.position.row + 1
+
+    def outcome(self, stop: Stop, is_error: bool = False) -> str:
+        """A message on the file of a training that ended too soon, and how to go on."""
+        if self.saved is None:
+            return (
+                f"{'what was learned is not saved' if stop.learns else 'no row was learned'}, and no model was written"
+            )
+        (done, row), source = self.saved, self._source
+        remedy = "Give the same command with `resume=True` to go on from there"
+        # Of a file that is not text, a corrected row changes the bytes before it.
+        if not source.rewindable or (is_error and not formats.named(str(source.format)).text):
+            remedy = f"Go on with the rows from number {row:,} on by `earlier={str(self.path)!r}`"
+        return f"{self.path} holds the model after {done}. {remedy}"

@@ -266,13 +266,6 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
     """Columns that alone predict nearly all that there is to predict, which may give the target away.
 
     Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
-
-    >>> rng = np.random.default_rng(0)
-    >>> paid = np.where(rng.random(500) < 0.1, rng.integers(1, 900, 500), 0).astype(float)
-    >>> age = rng.integers(18, 90, 500).astype(float)
-    >>> findings = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
-    >>> [finding.column for finding in findings]
-    ['paid']
     """
     if target is None or not columns or len(target) < FEWEST_ROWS:
         return []

@@ -31,14 +31,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Stop(Callback):
-    """Asks a training to end, from a handler of signals or another thread; as long as its gate is held no row passes.
-
-    >>> stop = Stop()
-    >>> stop.ask(15)
-    >>> stop.number, list(stop.through(iter([1])))
-    Traceback (most recent call last):
-    tunefree.training.stopping.Stopped
-    """
+    """Asks a training to end, from a handler of signals or another thread; no row passes while its gate is held."""
 
     may_end = False
 

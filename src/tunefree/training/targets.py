@@ -1,19 +1,20 @@
-"""The target of a source: the task that it suggests, and its values as labels or numbers."""
+"""The target of a source: the task that it suggests, its values as labels or numbers, and weights of classes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
 from tunefree.model_files.plan import OF_NUMBERS, Plan
-from tunefree.pool.targets import Labels, check_lengths
+from tunefree.pool.targets import Labels, check_lengths, written
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 
@@ -26,6 +27,8 @@ NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), 
 BOOLEANS = {"true": True, "false": False}
 TEXTS, FRACTIONS, MANY_VALUES = "texts", "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
 NEVER_CLASSES = FRACTIONS, MANY_VALUES
+BALANCED = "balanced"
+MISSPELT = 0.8  # similarity of labels from which on one is taken for the other, misspelt
 
 
 class Guess(NamedTuple):
@@ -205,15 +208,7 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
 
 
 def with_rates(plan: Plan, batch: Batch) -> Batch:
-    """A batch with rates in the place of targets, and their weights, where the plan's loss has exposures.
-
-    >>> import numpy as np
-    >>> from tunefree.core.rows import dense
-    >>> two, plan = np.ones(2), Plan(target="claims", loss="poisson", exposure="years")
-    >>> batch = with_rates(plan, Batch(dense(np.zeros((2, 1))), two, two, exposure=two / 2))
-    >>> batch.target, batch.weight
-    (array([2., 2.]), array([0.5, 0.5]))
-    """
+    """A batch with rates in the place of targets, and their weights, where the plan's loss has exposures."""
     if not has_rates(plan.loss):
         return batch
     loss = loss_of("regression", plan.loss)
@@ -225,3 +220,72 @@ def with_rates(plan: Plan, batch: Batch) -> Batch:
         return batch
     rates, weight = as_rates(loss, batch.target, batch.weight, batch.exposure)
     return batch._replace(weight=weight, target=rates)
+
+
+def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
+    """The weights that are written as LABEL=WEIGHT.
+
+    >>> weights_by_label(["yes=5", "a=b=0.5"])
+    {'yes': 5.0, 'a=b': 0.5}
+    """
+    weights: dict[str, float] = {}
+    for text in texts:
+        label, mark, number = text.rpartition("=")
+        try:
+            weights[label] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark or not 0.0 <= weights[label] < math.inf:
+            raise ModelError(f"`class_weight` is {BALANCED}, or LABEL=WEIGHT with a number of at least 0, not {text!r}")
+    return weights
+
+
+def check_class_weight(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:
+    """Raise a ModelError if weights of classes have no effect; ``complete``: whether no other classes will come."""
+    if plan.class_weight and task != "classification":
+        raise ModelError("`class_weight` is for classes, and the target is a number to predict; leave it out")
+    if not plan.class_weight or BALANCED in plan.class_weight:
+        return
+    texts = list(map(str, classes))
+    known = {*texts, *(written(label) for label in classes if not isinstance(label, str))}
+    for label in weights_by_label(plan.class_weight):
+        is_misspelt = label.isalpha() and get_close_matches(label, texts, 1, MISSPELT)  # 12 is not 112
+        if not known & {label, written(label)} and (complete or is_misspelt):
+            raise ModelError(f"`class_weight`: there is no class {label!r}; {nearest(label, texts, 'classes')}")
+
+
+def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
+    """Factors (n,) of the weights of rows with these labels; 1 for classes that are not named.
+
+    >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
+    array([1., 5., 1.])
+    """
+    loose = {written(label): weight for label, weight in weights.items()}
+    loose_weights = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
+    each = [weights.get(str(value), other) for value, other in zip(y.values, loose_weights, strict=True)]
+    return np.array(each)[y.codes]
+
+
+def weighed(batch: Batch, by_label: dict[str, float]) -> Batch:
+    """The batch, whose targets are labels, with the weights of the classes too."""
+    return batch._replace(weight=batch.weight * class_factors(by_label, batch.target)) if by_label else batch
+
+
+def is_balanced(plan: Plan) -> bool:
+    """Whether the weights of a plan are to be found by its rows; raises a ModelError if they are written wrongly."""
+    if BALANCED not in plan.class_weight:
+        weights_by_label(plan.class_weight)
+        return False
+    if plan.class_weight != (BALANCED,):
+        raise ModelError(f"`class_weight` is either {BALANCED} or given label by label, not both")
+    return True
+
+
+def balancing(totals: dict[str, float]) -> tuple[str, ...]:
+    """Weights with which all classes weigh the same, as LABEL=WEIGHT, from the weights of their rows.
+
+    A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
+    """
+    kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
+    mean = math.fsum(kept.values()) / len(kept) if kept else 0.0  # `sum` differs from one version of Python to the next
+    return tuple(f"{label}={mean / total!r}" for label, total in kept.items())

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import DataError, warn
+from tunefree.core.errors import DataError, TunefreeError, warn
 from tunefree.core.rows import reach
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
@@ -32,7 +32,6 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step, checked
-from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, cut, end, learn, one_pass, rows_that_wait
 from tunefree.training.reading import (
@@ -47,6 +46,7 @@ from tunefree.training.reading import (
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
+from tunefree.training.targets import balancing, check_class_weight, is_balanced, labels_of
 
 PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 
@@ -95,12 +95,18 @@ def train(
                 trained.encoder.observes = trained.progress.number == 0
                 is_over = one_pass(trained, reader.batches(trained), callbacks)
                 trained.progress.end_pass()
-        except Stopped:
-            checkpoints.stop()
-            raise Interrupted("the training was asked to end", stop.number) from None
-        _end(trained, rows)
-        for callback in callbacks:
-            callback.end(trained)
+            _end(trained, rows)
+            for callback in callbacks:
+                callback.end(trained)
+        except (Stopped, Interrupted) as end:
+            if isinstance(end, Stopped):
+                checkpoints.stop()
+            number = getattr(end, "number", stop.number)
+            raise Interrupted(f"interrupted; {checkpoints.outcome(stop)}", number) from None
+        except TunefreeError as error:
+            if checkpoints.saved is not None:
+                error.args = (f"{error}. {checkpoints.outcome(stop, is_error=True)}",)
+            raise
     return trained
 
 
@@ -118,7 +124,7 @@ def _end(trained: Trained, source: Source) -> None:
     """End a training whose rows have all been learned, unless they were too few."""
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
-    check(plan, model.task, getattr(model, "classes", ()), complete=True)
+    check_class_weight(plan, model.task, getattr(model, "classes", ()), complete=True)
     if has_rates(plan.loss) and model.record.targets.total <= 0.0:
         problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
@@ -149,6 +155,21 @@ def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *argu
     is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # of the rows that come next
     earlier = replace(trained if is_checkpoint else continued(trained), plan=plan)
     return train(source, plan, *arguments, earlier=earlier, **options)
+
+
+def with_weights(plan: Plan, source: Source) -> Plan:
+    """The plan, checked, with the weights that "balanced" stands for on a source, which is read once for it."""
+    if not is_balanced(plan):
+        return plan
+    source.check_rewindable("give `class_weight='LABEL=W'`")
+    reading = begin(source, plan, plan.bad_rows())
+    check_class_weight(plan, reading.task, reading.classes, complete=False)
+    totals: dict[str, float] = {}
+    for batch in reading.batches:
+        y = labels_of(batch.target)
+        for value, weight in zip(y.values, np.bincount(y.codes, batch.weight, len(y.values)), strict=True):
+            totals[str(value)] = totals.get(str(value), 0.0) + float(weight)
+    return replace(plan, class_weight=balancing(totals))
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
@@ -326,7 +347,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
-    check(plan, task, classes, complete=bool(plan.classes))
+    check_class_weight(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities):  # before rows were moved, their order told more
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None

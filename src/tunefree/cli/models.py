@@ -1,4 +1,4 @@
-"""`tunefree inspect`: members of a model, importance of its columns, and weights."""
+"""Commands on a model alone: `tunefree inspect`, `certify` and `export`."""
 
 from __future__ import annotations
 
@@ -72,3 +72,40 @@ def inspect(
 
         display = CurveDisplay(picture=explanation.picture_of(trained, decomposition, class_))
         pictures.save(lambda figure: display.plot(figure=figure), display.inches, plot)
+
+
+def certify(
+    model: ModelFile,
+    weights: Annotated[
+        Path | None, typer.Option(help="CSV of a linear model to compare with: columns feature and weight.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Bound how much better any linear model could have been on the rows learned."""
+    from tunefree.cli.display import show
+    from tunefree.model_files.trained import Trained
+    from tunefree.report.guarantees import certificates
+    from tunefree.workflows.certification import certified
+
+    trained = Trained.load(model)
+    show(certificates(trained, certified(trained, weights)), json)
+
+
+def export(
+    model: ModelFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write, such as people.onnx.")],
+) -> None:
+    """Write the prediction function to a file of ONNX, which other runtimes such as ONNX Runtime read.
+
+    An input is a column: numbers, NaN where one is missing, or texts without white space around them, empty where one
+    is missing. For instance:
+
+    tunefree export people.model -o people.onnx
+    """
+    from tunefree.estimators.model_file import exported
+    from tunefree.estimators.training import load
+
+    check_outputs([output], [model])
+    for line in exported(load(model), output):
+        typer.echo(f"tunefree: {line}", err=True)
+    typer.echo(f"{output}: {output.stat().st_size:,} bytes", err=True)
