@@ -134,7 +134,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file, beginning.below)
+    delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file, beginning.below)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (`delimiter`)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
@@ -154,10 +154,10 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
+    below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, start.size, beginning.end, start.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning.start, beginning.end, beginning.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:

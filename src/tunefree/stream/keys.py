@@ -101,16 +101,12 @@ def save(keys: Keys) -> np.ndarray:
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
     """The dictionary whose keys were saved; some places (f,) may be free. A ModelError if a key is there twice."""
-    if free is None or not len(free):
-        keys, _ = lookup(create(first), known)
-        if keys.count < len(known):
-            raise ModelError("a feature is known twice")
-        return keys._replace(bits=bits)
-    others = np.delete(known, free)
-    if len(np.unique(others)) < len(others):
+    places = np.delete(np.arange(len(known)), [] if free is None else free)
+    keys = create(first, bits, len(known))._replace(count=len(known))
+    keys = placed(keys, places, known[places])
+    if np.count_nonzero(keys.slots) < len(places):
         raise ModelError("a feature is known twice")
-    keys = create(first, capacity=len(known))._replace(count=len(known))
-    return placed(keys, np.delete(np.arange(len(known)), free), others)
+    return keys
 
 
 @lru_cache(1 << 12)
