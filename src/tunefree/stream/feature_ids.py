@@ -76,46 +76,42 @@ class FeatureIds:
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Block]:
         """The ids of codes (n, q) and the words with theirs, 0 if unknown and not learned; weight 0 is no evidence."""
-        is_limited = learning and self.most is not None
-        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
-
-        def piece_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
-            code_part = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
-            return code_part, [(place, part.row_words(start, stop)) for place, part in bags]
-
+        ids, blocks, forgotten_at = np.zeros((n_rows, len(codes)), np.int32), list[Block](), -1
         for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
+            end = stop
             while start < stop or not blocks:
-                part, end = piece_of(start, stop), stop
-                if is_limited and (fitting := self._rows_with_room(stop - start, *part)) < stop - start:
-                    if not fitting:
-                        self._forget(start)
-                        fitting = self._rows_with_room(stop - start, *part) or self._refuse()
-                    end = start + fitting
-                    part = piece_of(start, end)
-                ids[start:end], words = self._row_features(end - start, *part, learning)
+                code_part = [(place, part._replace(places=part.places[start:end])) for place, part in codes]
+                parts = [*code_part, *((place, part.row_words(start, end)) for place, part in bags)]
+                known = self._lookup(keys := _keys_of(parts))
+                if learning and not self.keys.bits and not known.all():
+                    new = _unknown(known, parts)
+                    room = len(new.rows) if self.most is None else self.most - self.keys.count + len(self._free)
+                    if len(new.rows) > room:
+                        if fitting := int(new.rows[max(room, 0)]):  # rows
+                            end = start + fitting
+                        elif forgotten_at != start:
+                            self._forget(start)
+                            forgotten_at = start
+                        else:
+                            problem = (
+                                f"a row has more new categories and words than there is room for, of {self.most:,}"
+                            )
+                            raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
+                        continue
+                    self._add(new, parts)
+                    places = np.flatnonzero(known == 0)
+                    known[places] = self._lookup(keys[places])
+                ids[start:end], words = self._row_features(end - start, parts, known)
                 blocks.append(words)
-                if is_limited:
+                if learning and self.most is not None:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
-                start = end
+                start, end = end, stop
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
     def known(self, keys: Sequence[int]) -> np.ndarray:
         """The ids, ascending, of the keys that are known."""
         ids = self._lookup(np.array(keys, np.uint64))
         return np.unique(ids[ids > 0])
-
-    def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
-        """The first rows for whose features there is room, of so many."""
-        known = self._lookup(_keys_of(codes, words))
-        if known.all():
-            return n_rows
-        unknown = _unknown(known, codes, words)
-        room = max((self.most or 0) - self.keys.count + len(self._free), 0)
-        return n_rows if len(unknown.rows) <= room else int(unknown.rows[room])
-
-    def _refuse(self) -> int:
-        problem = f"a row has more new categories and words than there is room for, of {self.most:,} in all"
-        raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
 
     def _track(self, evidence: float = 1.0) -> None:
         """Count evidence of all features; those that are new begin with so much."""
@@ -144,24 +140,19 @@ class FeatureIds:
         self._events.append((row, self.keys.first + places))
 
     def _row_features(
-        self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
+        self, n_rows: int, parts: Sequence[Located | LocatedWords], known: np.ndarray
     ) -> tuple[np.ndarray, Block]:
-        keys = _keys_of(codes, words)
-        known, ids, start = self._lookup(keys), np.zeros((n_rows, len(codes)), np.int32), 0
-        if learning and not self.keys.bits and not known.all():
-            self._add(_unknown(known, codes, words), [*codes, *words])
-            new = np.flatnonzero(known == 0)
-            known[new] = self._lookup(keys[new])
-        for place, (_, column) in enumerate(codes):
-            ids_by_key = known[start : start + len(column.keys)]
-            ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
-            start += len(ids_by_key)
-        parts = []
-        for _, words_of_column in words:
-            stop = start + len(words_of_column.keys)
-            parts.append((_rows_of(words_of_column.counts), known[start:stop], words_of_column.values))
-            start = stop
-        block = words_of(parts, n_rows)
+        """The ids of codes, and words, of some rows whose keys have the ids in ``known``."""
+        columns, words, start = list[np.ndarray](), [], 0
+        for _, part in parts:
+            ids_by_key = known[start : start + len(part.keys)]
+            if isinstance(part, Codes):
+                columns.append(np.append(ids_by_key, np.int32(0))[part.places])  # the last is for place -1
+            else:
+                words.append((_rows_of(part.counts), ids_by_key, part.values))
+            start += len(part.keys)
+        ids = np.array(columns, np.int32).reshape(len(columns), n_rows).T
+        block = words_of(words, n_rows)
         return sum_duplicates(ids, block) if self.keys.bits else (ids, block)
 
     def _lookup(self, keys: np.ndarray) -> np.ndarray:
@@ -273,14 +264,12 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
     yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
 
 
-def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
-    keys = [*(column.keys for _, column in codes), *(part.keys for _, part in words)]
-    return np.concatenate([np.zeros(0, np.uint64), *keys])
+def _keys_of(parts: Sequence[Located | LocatedWords]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.uint64), *(part.keys for _, part in parts)])
 
 
-def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords]) -> _Unknown:
+def _unknown(known: np.ndarray, sources: Sequence[Located | LocatedWords]) -> _Unknown:
     """The keys that rows hold and whose id in ``known`` is 0."""
-    sources: list[Located | LocatedWords] = [*codes, *words]
     parts, start = [], 0
     for source, (_, part) in enumerate(sources):
         is_new = known[start : start + len(part.keys)] == 0

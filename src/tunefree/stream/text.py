@@ -271,7 +271,59 @@ def read_lines(
         begin = start if number == start.file else Position(number)
         with closing(open_text(files[number])) as text:
             text.end, text.escaped = getattr(files[number], "end", None), escaped
-            yield from _chunks(text, begin, block_size, delimiters)
+            if begin.offset or text.offset:
+                text.skip_to(begin.offset)
+            elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
+                text.take(len(BYTE_ORDER_MARK))
+            rows = begin.row
+            while True:
+                usual = (text.begun and text.chunk_size) or block_size
+                size, lines = _block(text, usual, delimiters)
+                data, text.begun = text.take(size), True
+                if not size:
+                    break
+                data.flags.writeable = False
+                rows += lines
+                yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
+
+
+def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
+    """Bytes and lines of the next block, which grows until it holds a line end or is the rest of the text."""
+    least = 1
+    while True:
+        window = text.peek(size, least)
+        ends, is_open = _line_ends(window, delimiters)
+        is_rest = len(window) < size and text.is_at_end(len(window))
+        if is_rest and not is_open:  # the last line may lack its line end
+            return len(window), len(ends) + (ends[-1:].sum() < len(window))
+        if len(ends):
+            return int(ends[-1]), len(ends)
+        is_longest = size >= text.longest_line
+        if (is_rest or is_longest) and delimiters and len(plain := _line_ends(window, "")[0]):
+            return int(plain[0]), 1  # the quote is never closed
+        if is_rest:
+            return len(window), 1
+        if len(window) < size:  # a quote of the lines that have come is still open
+            least = len(window) + 1
+        elif is_longest:
+            raise _too_long(text)
+        else:
+            size = min(2 * size, text.longest_line)
+
+
+def _too_long(text: ByteStream) -> DataError:
+    remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
+    return DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
+
+
+def _line_ends(window: np.ndarray | bytes, delimiters: str) -> tuple[np.ndarray, bool]:
+    """The places behind the line ends of a text that begins outside quotes, and whether it ends inside them."""
+    window = np.frombuffer(window, np.uint8)
+    places, is_open = np.flatnonzero(window == LINE_END), False
+    if delimiters and QUOTE in window:
+        inside = inside_quotes(window, delimiters)
+        places, is_open = places[~inside[places]], bool(inside[-1])
+    return places + 1, is_open
 
 
 class Beginning(NamedTuple):
@@ -414,64 +466,6 @@ def line_after(file: str, offset: int, delimiters: str) -> int:
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1
         return start if offset < start < (text.size or 0) else 0
-
-
-def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str) -> Iterator[Chunk]:
-    if begin.offset:
-        text.skip_to(begin.offset)
-    elif text.offset:
-        text.skip_to(0)  # raises: it has been read
-    elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
-        text.take(len(BYTE_ORDER_MARK))
-    rows = begin.row
-    while True:
-        size, lines = _block(text, text.chunk_size or block_size if text.begun else block_size, delimiters)
-        data = text.take(size)
-        text.begun = True
-        if not len(data):
-            return
-        first, rows = rows + 1, rows + lines
-        data.flags.writeable = False
-        yield Chunk(data, text.name, first, Position(begin.file, text.offset, rows))
-
-
-def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
-    """Bytes and lines of the next block, which grows until it holds a line end or is the rest of the text."""
-    least = 1
-    while True:
-        window = text.peek(size, least)
-        ends, is_open = _line_ends(window, delimiters)
-        is_rest = len(window) < size and text.is_at_end(len(window))
-        if is_rest and not is_open:  # the last line may lack its line end
-            return len(window), len(ends) + (ends[-1:].sum() < len(window))
-        if len(ends):
-            return int(ends[-1]), len(ends)
-        is_longest = size >= text.longest_line
-        if (is_rest or is_longest) and delimiters and len(plain := _line_ends(window, "")[0]):
-            return int(plain[0]), 1  # the quote is never closed
-        if is_rest:
-            return len(window), 1
-        if len(window) < size:  # a quote of the lines that have come is still open
-            least = len(window) + 1
-        elif is_longest:
-            raise _too_long(text)
-        else:
-            size = min(2 * size, text.longest_line)
-
-
-def _too_long(text: ByteStream) -> DataError:
-    remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
-    return DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
-
-
-def _line_ends(window: np.ndarray | bytes, delimiters: str) -> tuple[np.ndarray, bool]:
-    """The places behind the line ends of a text that begins outside quotes, and whether it ends inside them."""
-    window = np.frombuffer(window, np.uint8)
-    places, is_open = np.flatnonzero(window == LINE_END), False
-    if delimiters and QUOTE in window:
-        inside = inside_quotes(window, delimiters)
-        places, is_open = places[~inside[places]], bool(inside[-1])
-    return places + 1, is_open
 
 
 def count_line_ends(lines: np.ndarray) -> int:
