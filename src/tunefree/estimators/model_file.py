@@ -23,9 +23,9 @@ from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
 from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.stream.kinds import Number
-from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.training.class_weights import class_factors, weights_by_label
 
 ESTIMATORS = Registry(
