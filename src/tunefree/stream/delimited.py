@@ -58,7 +58,6 @@ class Header(NamedTuple):
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
     fields: list[str]  # the names as they are in the file
-    start: int = 0  # bytes before it
     end: int = 0  # bytes of the file up to and with its line end
     comments: int = 0  # lines before it that are comments
     escaped: bool = False  # whether backslashes say that quotes belong to values
@@ -157,7 +156,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, beginning.start, beginning.end, beginning.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning.end, beginning.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:

@@ -80,8 +80,9 @@ class FeatureIds:
         for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
             end = stop
             while start < stop or not blocks:
-                code_part = [(place, part._replace(places=part.places[start:end])) for place, part in codes]
-                parts = [*code_part, *((place, part.row_words(start, end)) for place, part in bags)]
+                parts: list[Located | LocatedWords] = []
+                parts += [(place, part._replace(places=part.places[start:end])) for place, part in codes]
+                parts += [(place, part.row_words(start, end)) for place, part in bags]
                 known = self._lookup(keys := _keys_of(parts))
                 if learning and not self.keys.bits and not known.all():
                     new = _unknown(known, parts)

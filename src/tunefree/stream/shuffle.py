@@ -66,9 +66,10 @@ def shuffled(
         except DataError as error:
             if error.file not in (*files, in_order.name):
                 raise
-            is_traced = error.file in files and error.row is not None
-            place = origin(error.file, error.row) if is_traced else (source.name, None)
-            raise DataError(error.problem, *place, error.column, error.remedy) from None
+            file, row = source.name, None
+            if error.file in files and error.row is not None:
+                file, row = origin(error.file, error.row)
+            raise DataError(error.problem, file, row, error.column, error.remedy) from None
 
 
 def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.Generator) -> list[Path]:

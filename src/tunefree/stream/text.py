@@ -161,7 +161,7 @@ def errors_of(name: str) -> Iterator[None]:
     except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:  # from the system, not from a decompressor
             remedy = "check the file and its permissions"
-            raise DataError(f"it cannot be read ({error.strerror})", name, remedy=remedy) from None
+            raise DataError(f"it cannot be read ({error})", name, remedy=remedy) from None
         raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
 
 
@@ -330,7 +330,6 @@ class Beginning(NamedTuple):
     """The beginning of a text."""
 
     header: bytes = b""  # the first line that is neither blank nor a comment nor names the delimiter, without its end
-    start: int = 0  # bytes before it
     end: int = 0  # bytes up to and with its line end
     sample: bytes = b""  # the first two mebibytes, from the header on
     separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
@@ -380,7 +379,7 @@ def _beginning(window: bytes, delimiters: str) -> Beginning:
         ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[place:end], window[place:]))
         end = next((place + int(length) for length in ends if length), end)
     header = window[place : end or len(window)].rstrip(b"\r\n")
-    return Beginning(header, place, end, window[place:SAMPLE], separator, len(comments))
+    return Beginning(header, end, window[place:SAMPLE], separator, len(comments))
 
 
 def read_sample(file: str) -> bytes:
