@@ -275,8 +275,11 @@ def _unknown(known: np.ndarray, sources: Sequence[Located | LocatedWords]) -> _U
     for source, (_, part) in enumerate(sources):
         is_new = known[start : start + len(part.keys)] == 0
         if isinstance(part, Codes):
-            rows = np.flatnonzero(np.append(is_new, False)[part.places])  # the last is for place -1
-            members = part.places[rows]
+            rows = np.flatnonzero(np.append(is_new, False)[part.places])[::-1]  # the last is for place -1
+            first = np.full(len(is_new), -1, np.int64)
+            first[part.places[rows]] = rows  # written from the last row to the first: the first stays
+            members = np.flatnonzero(first >= 0)
+            rows = first[members]
         else:
             members = np.flatnonzero(is_new)
             rows = _rows_of(part.counts)[members]

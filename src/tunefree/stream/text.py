@@ -295,7 +295,7 @@ def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
         ends, is_open = _line_ends(window, delimiters)
         is_rest = len(window) < size and text.is_at_end(len(window))
         if is_rest and not is_open:  # the last line may lack its line end
-            return len(window), len(ends) + (ends[-1:].sum() < len(window))
+            return len(window), len(ends) + (window[-1:].tobytes() not in (b"", b"\n"))
         if len(ends):
             return int(ends[-1]), len(ends)
         is_longest = size >= text.longest_line
