@@ -77,14 +77,9 @@ def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
 
 def without(keys: Keys, places: np.ndarray) -> Keys:
     """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
-    place_numbers = np.zeros(keys.count, np.int32)
-    used = keys.slots[keys.slots > 0]
-    place_numbers[used - 1] = used
-    place_numbers[places] = 0
+    left = np.setdiff1d(keys.slots[keys.slots > 0] - 1, places)
     keys.known[places] = 0
-    fewer = keys._replace(slots=np.zeros_like(keys.slots))
-    move(place_numbers, fewer)
-    return fewer
+    return placed(keys._replace(slots=np.zeros_like(keys.slots)), left, keys.known[left])
 
 
 def placed(keys: Keys, places: np.ndarray, array: np.ndarray) -> Keys:

@@ -23,17 +23,16 @@ from tunefree.stream import formats
 from tunefree.stream.arrays import bytes_of, number_array, to_numpy
 from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
-from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
+from tunefree.stream.files import TextFile, display_name
 from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
 MOST_IN_MEMORY = 1 << 26  # bytes of rows before they are written to their buckets; so many need one bucket only
-BUCKET = 1 << 27  # bytes of a bucket to aim at
-MOST_BUCKETS = 1024
-UNKNOWN = 64  # buckets where nothing tells how many bytes there are
-_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
+BUCKET = 1 << 27  # bytes of a bucket at most
+BUCKETS, MOST_BUCKETS = 64, 1024  # of rows up to 8 GiB, and of the largest files
 UNPACKED = 4  # bytes of rows for a byte of a compressed or columnar file, about
+_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
 
 
 @contextmanager
@@ -52,8 +51,10 @@ def shuffled(
 
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as folder:
         rng = np.random.default_rng(seed)
+        size = UNPACKED * sum(os.path.getsize(file) for file in source.files if file != "-")
+        n_buckets = min(max(BUCKETS, size // BUCKET), MOST_BUCKETS)
         try:
-            buckets = _divide(source, chunks or source.chunks(bad=bad or BadRows()), Path(folder), rng)
+            buckets = _divide(chunks or source.chunks(bad=bad or BadRows()), n_buckets, Path(folder), rng)
             files = [_reordered(bucket, source.kind == formats.TABLE, rng) for bucket in buckets]
         except OSError as error:
             problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
@@ -72,13 +73,13 @@ def shuffled(
             raise DataError(error.problem, file, row, error.column, error.remedy) from None
 
 
-def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.Generator) -> list[Path]:
-    """The first pass: buckets of rows with their places."""
+def _divide(chunks: Iterator[Any], n_buckets: int, folder: Path, rng: np.random.Generator) -> list[Path]:
+    """The first pass: buckets of rows with their places, only one of rows that fit into memory."""
     first, size = [], 0
     while size <= MOST_IN_MEMORY and (chunk := next(chunks, None)) is not None:
         first.append(chunk)
         size += chunk.data.nbytes
-    buckets = [folder / f"{number:04d}" for number in range(1 if size <= MOST_IN_MEMORY else _count(source))]
+    buckets = [folder / f"{number:04d}" for number in range(1 if size <= MOST_IN_MEMORY else n_buckets)]
     waiting: list[list[Any]] = [[] for _ in buckets]
     size = 0
     for chunk in itertools.chain(first, chunks):
@@ -95,16 +96,6 @@ def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.
             size = 0
     _flush(waiting, buckets)
     return [bucket for bucket in buckets if bucket.exists()]
-
-
-def _count(source: Source) -> int:
-    """The number of buckets with which each fits into memory."""
-    if not source.files or not source.rewindable:
-        return UNKNOWN
-    plain = formats.named(str(source.format)).text
-    factors = [1 if plain and Path(file).suffix.lower() not in COMPRESSIONS else UNPACKED for file in source.files]
-    total = sum(factor * os.stat(file).st_size for factor, file in zip(factors, source.files, strict=True))
-    return min(max(-(-total // BUCKET), 2), MOST_BUCKETS)
 
 
 def _rows_of(chunk: Any) -> Any:

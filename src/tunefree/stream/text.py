@@ -57,7 +57,6 @@ class ByteStream:
     end: int | None = None  # bytes of the stream that are read; None for all of it
     escaped = False  # whether quotes that a backslash precedes are doubled instead
     patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
-    begun = False  # whether the first block was read, which is waited for in any case
     is_shared = False  # whether others go on reading when it is closed
 
     def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
@@ -69,7 +68,7 @@ class ByteStream:
     def peek(self, size: int, least: int = 1) -> np.ndarray:
         """The next ``size`` bytes, which stay to be taken; fewer at the end, or ``least`` bytes of lines that came."""
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        comes = self.patience is not None and self.begun
+        comes = self.patience is not None
         if len(self._ahead) < size and not self._ended:
             with errors_of(self.name):
                 self._fill(size, least if comes else size)
@@ -183,11 +182,11 @@ def open_text(file: str) -> ByteStream:
     return text
 
 
-def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
-    """Use lines of standard input, unless it is a file, so many seconds after the first; also of the first block."""
+def use_lines_as_they_come(patience: float) -> None:
+    """From now on use lines of standard input, unless it is a file, so many seconds after the first of them came."""
     with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
         if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
-            text = _standard_text("-", patience if from_the_first else None)
+            text = _standard_text("-", patience)
             text.patience = patience if text.compressed is None else None
 
 
@@ -200,7 +199,7 @@ def _standard_text(name: str, patience: float | None = None) -> ByteStream:
     if stream not in _standard_input:
         _standard_input.clear()
         raw = ByteStream(stream, "standard input")
-        raw.patience, raw.begun = patience, patience is not None
+        raw.patience = patience
         _standard_input[stream] = _decoded(raw, name)
         _standard_input[stream].is_shared = True
     return _standard_input[stream]
@@ -275,13 +274,12 @@ def read_lines(
                 text.skip_to(begin.offset)
             elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
                 text.take(len(BYTE_ORDER_MARK))
-            rows = begin.row
+            rows, usual = begin.row, block_size
             while True:
-                usual = (text.begun and text.chunk_size) or block_size
                 size, lines = _block(text, usual, delimiters)
-                data, text.begun = text.take(size), True
                 if not size:
                     break
+                data, usual = text.take(size), text.chunk_size or block_size
                 data.flags.writeable = False
                 rows += lines
                 yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
