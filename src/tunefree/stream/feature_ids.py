@@ -86,18 +86,16 @@ class FeatureIds:
                 known = self._lookup(keys := _keys_of(parts))
                 if learning and not self.keys.bits and not known.all():
                     new = _unknown(known, parts)
-                    room = len(new.rows) if self.most is None else self.most - self.keys.count + len(self._free)
-                    if len(new.rows) > room:
-                        if fitting := int(new.rows[max(room, 0)]):  # rows
-                            end = start + fitting
-                        elif forgotten_at != start:
-                            self._forget(start)
-                            forgotten_at = start
-                        else:
+                    if (fitting := self._rows_with_room(new, end - start)) < end - start:
+                        if not fitting and forgotten_at == start:
                             problem = (
-                                f"a row has more new categories and words than there is room for, of {self.most:,}"
+                                f"a row has more new categories and words than the {self.most:,} there is room for"
                             )
                             raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
+                        if not fitting:
+                            self._forget(start)
+                            forgotten_at = start
+                        end = start + (fitting or end - start)
                         continue
                     self._add(new, parts)
                     places = np.flatnonzero(known == 0)
@@ -108,6 +106,11 @@ class FeatureIds:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
                 start, end = end, stop
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
+
+    def _rows_with_room(self, new: _Unknown, n_rows: int) -> int:
+        """The first rows for whose new features there is room, of so many."""
+        room = len(new.rows) if self.most is None else max(self.most - self.keys.count + len(self._free), 0)
+        return n_rows if len(new.rows) <= room else int(new.rows[room])
 
     def known(self, keys: Sequence[int]) -> np.ndarray:
         """The ids, ascending, of the keys that are known."""

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,10 +17,10 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.arrays import flattened, to_batch
 from tunefree.stream.batch import BadRows, Chunk, Position, as_named
-from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
+from tunefree.stream.files import ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
-from tunefree.stream.text import DELIMITERS, line_after, open_text, read_lines
+from tunefree.stream.text import DELIMITERS, line_after, open_text, plain_size, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
@@ -125,7 +124,7 @@ class Source:
         """The lengths of the files in the unit of a position's offset, 0 where that is unknown; none of a table."""
         try:
             return [_length(file, formats.named(str(self.format))) for file in self.files]
-        except OSError:
+        except DataError:  # one is no longer there
             return []
 
     def progress(self) -> Callable[[Position], float | None]:
@@ -289,8 +288,4 @@ def _rows_of(table: Any) -> int:
 
 def _length(file: str, format: formats.Format) -> int:
     """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
-    if not format.text:
-        return int(formats.load(format.reader).length(file))
-    if file == "-" or getattr(file, "encoding", None) or Path(file).suffix.lower() in COMPRESSIONS:
-        return 0
-    return os.stat(file).st_size
+    return plain_size(file) or 0 if format.text else int(formats.load(format.reader).length(file))

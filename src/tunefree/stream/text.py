@@ -182,6 +182,14 @@ def open_text(file: str) -> ByteStream:
     return text
 
 
+def plain_size(file: str) -> int | None:
+    """The bytes of a file if they are its text, so that reading can begin anywhere; else None."""
+    if file == "-":
+        return None
+    with closing(open_text(file)) as text:
+        return text.size
+
+
 def use_lines_as_they_come(patience: float) -> None:
     """From now on use lines of standard input, unless it is a file, so many seconds after the first of them came."""
     with suppress(OSError, ValueError, AttributeError):  # what is read is in memory

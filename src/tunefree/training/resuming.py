@@ -14,7 +14,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.source import Source
-from tunefree.stream.text import open_text
+from tunefree.stream.text import plain_size
 from tunefree.training.callbacks import Callback, Step
 
 PIECE = 2**20  # bytes that are hashed at a time
@@ -64,19 +64,11 @@ class RunningDigests:
         """Take in the bytes before a position; a DataError if a file can no longer be read."""
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             try:
-                is_plain = i == position.file and self._is_plain(self.files[i])
+                is_plain = i == position.file and self.is_text and plain_size(self.files[i]) is not None
                 self.take(i, position.offset if is_plain else _size(self.files[i]))
             except OSError as error:
                 problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
                 raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
-
-    def _is_plain(self, file: str) -> bool:
-        """Whether an offset counts bytes of the file."""
-        if not self.is_text or file == "-":
-            return False
-        text = open_text(file)
-        text.close()
-        return text.compressed is None and text.size is not None
 
     def take(self, i: int, size: int) -> None:
         """Take in a file up to a size."""
