@@ -53,7 +53,7 @@ class ByteStream:
     can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it."""
 
     closed = False
-    longest_line, chunk_size = LONGEST_LINE, None  # see TextFile
+    longest_line = LONGEST_LINE
     end: int | None = None  # bytes of the stream that are read; None for all of it
     escaped = False  # whether quotes that a backslash precedes are doubled instead
     patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
@@ -178,7 +178,7 @@ def open_text(file: str) -> ByteStream:
             except DataError:
                 raw.close()
                 raise
-    text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
+    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
     return text
 
 
@@ -274,10 +274,10 @@ def read_lines(
     not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. Quotes that a
     backslash precedes are doubled if they are ``escaped``.
     """
-    for number in range(start.file, len(files)):
+    for number, file in enumerate(files[start.file :], start.file):
         begin = start if number == start.file else Position(number)
-        with closing(open_text(files[number])) as text:
-            text.end, text.escaped = getattr(files[number], "end", None), escaped
+        with closing(open_text(file)) as text:
+            text.end, text.escaped = getattr(file, "end", None), escaped
             if begin.offset or text.offset:
                 text.skip_to(begin.offset)
             elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
@@ -287,7 +287,7 @@ def read_lines(
                 size, lines = _block(text, usual, delimiters)
                 if not size:
                     break
-                data, usual = text.take(size), text.chunk_size or block_size
+                data, usual = text.take(size), getattr(file, "chunk_size", None) or block_size
                 data.flags.writeable = False
                 rows += lines
                 yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
