@@ -22,6 +22,7 @@ from tunefree.stream.spellings import MISSING, NULLS, TRUTHS
 KINDS = "number", "category", "boolean"
 ROLES = "target", "weight", "group", "exposure"
 TEXTS = Sequence(Text())
+_ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
 SHORTEST, MOST_DIGITS = 1e-4, 1e10  # between these Python and Arrow write numbers alike
 
@@ -47,9 +48,12 @@ class Column(NamedTuple):
         if array.dtype.kind not in "biuf":
             array = np.array([self._number(value) for value in values], np.float64)
         if np.isinf(array).any():
-            row, remedy = int(np.isinf(array).argmax()), "pass a number, or NaN or None for a missing one"
-            remedy += f"; or {BY_ARROW}" if self.has_notation else ""
-            raise DataError(f"{values[row]!r} is no finite number", row=row + 1, column=self.name, remedy=remedy)
+            row = int(np.isinf(array).argmax())
+            remedy = "pass a number, or NaN or None for a missing one"
+            problem = f"{values[row]!r} is no finite number"
+            if self.has_notation and isinstance(values[row], str):
+                problem, remedy = f"{values[row]!r} is in a notation that needs Arrow", f"{remedy}; or {BY_ARROW}"
+            raise DataError(problem, row=row + 1, column=self.name, remedy=remedy)
         return array.astype(np.float64)
 
     def _number(self, value: Any) -> float:
@@ -73,7 +77,7 @@ class Column(NamedTuple):
         if isinstance(value, (bool, np.bool_)):
             return TRUTHS[bool(value)]
         is_number = isinstance(value, (int, float, np.number))
-        if value is None or (is_number and math.isnan(value)):
+        if value is None or value is _ABSENT or (is_number and math.isnan(value)):
             return None
         if is_number and not self.may_be_numbers:
             problem = f"{value!r} is a number, but the column was learned as {self.kind}"
@@ -188,24 +192,22 @@ class PlainEncoder:
             if not isinstance(rows, (list, tuple)) or not all(isinstance(row, abc.Mapping) for row in rows):
                 remedy = "pass a dict of columns, a list of dicts, or a two-dimensional array"
                 raise DataError(f"rows cannot be a {type(rows).__name__} of these values", remedy=remedy)
-            absent = {name for row in rows for name in names if name not in row}
             others = dict.fromkeys(name for row in rows for name in row)
-            rows = {name: [row.get(name) for row in rows] for name in [*names, *others]}
-        else:
-            absent = {name for name in names if name not in rows}
+            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *others]}
         if strange := [name for name in rows if name not in self._passed.union(names)]:
             warn(f"the model does not know {listed(strange)}: left out")
-        for column in self.columns:
-            if column.name in absent and not column.is_late:
+        for name in [name for name in names if name in rows]:
+            if isinstance(rows[name], str) or not hasattr(rows[name], "__len__"):
+                raise DataError(f"{rows[name]!r} is no column", column=name, remedy="pass a list, also of one value")
+        n = max((len(rows[name]) for name in names if name in rows), default=0)
+        values = [rows.get(name, [_ABSENT] * n) for name in names]
+        for column, column_values in zip(self.columns, values, strict=True):
+            if any(value is _ABSENT for value in column_values) and not column.is_late:
                 remedy = "pass it, with None where it is not known"
                 raise DataError("the column is missing", column=column.name, remedy=remedy)
-            values = rows.get(column.name, ())
-            if isinstance(values, str) or not hasattr(values, "__len__"):
-                raise DataError(f"{values!r} is no column", column=column.name, remedy="pass a list, also of one value")
-        lengths = {len(rows[name]) for name in names if name in rows}
-        if len(lengths) > 1:
-            raise DataError(f"columns of {listed(sorted(lengths))} values", remedy="pass equally many")
-        return [rows.get(name, [None] * max(lengths, default=0)) for name in names]
+            if len(column_values) != n:
+                raise DataError(f"columns of {n} and of {len(column_values)} values", remedy="pass equally many")
+        return values
 
 
 def _written(number: Any) -> Any:
