@@ -20,8 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from tunefree.stream.arrays import bytes_of
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.vw import VWEncoder
+from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.words import count_words
 
 CHUNK_ROWS, CHUNKS, RUNS = 12_000, 16, 7

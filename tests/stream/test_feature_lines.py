@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.text import read_lines
-from tunefree.stream.vw import VWEncoder
 
 
 def encoded(text, encoder, learning=True, bad=None):

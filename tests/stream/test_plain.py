@@ -10,8 +10,7 @@ from tunefree.compiled import functions
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of
 from tunefree.stream.batch import BadRows, Chunk, Position
-from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.stream.vw import VWEncoder
+from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.words import count_words
 
 NUMBERS = ["0.5", "1", "0.12345678", "0.1234567", "-1e-5", "1e300", "+3.25e2", "0.12345678901234567890123", "7e-330"]

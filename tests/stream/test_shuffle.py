@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 def buckets(monkeypatch):
     """Small buckets, as if the data were larger than the memory."""
     monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 4_000)
-    monkeypatch.setattr(shuffle, "BUCKET", 8_000)
+    monkeypatch.setattr(shuffle, "BUCKETS", 8)
 
 
 def people():
@@ -70,7 +70,7 @@ def test_lines_stay_whole(tmp_path, buckets):
 
 def test_every_order_is_equally_likely(monkeypatch):
     monkeypatch.setattr(shuffle, "MOST_IN_MEMORY", 0)
-    monkeypatch.setattr(shuffle, "UNKNOWN", 2)
+    monkeypatch.setattr(shuffle, "BUCKETS", 2)
     source, counts = open_source({"x": [0.0, 1.0, 2.0]}), Counter()
     for seed in range(90):
         with shuffled(source, seed) as found:

@@ -80,7 +80,7 @@ class Files(Parameters):
         from tunefree.stream.text import use_lines_as_they_come
 
         if live and self.data == ["-"] and self.encoding is None:
-            use_lines_as_they_come(0.0, from_the_first=True)
+            use_lines_as_they_come(0.0)
         source = open_source(
             self.data, self.format, self.delimiter, self.encoding, is_table=is_table, escape=self.escape
         )

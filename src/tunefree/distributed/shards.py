@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source
 from tunefree.stream.tables import Options
-from tunefree.stream.text import open_text, read_lines
+from tunefree.stream.text import plain_size, read_lines
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
 MOST_ROWS = 1 << 18  # of a part of a row group: longer ones would keep one worker while others wait
@@ -81,11 +80,24 @@ class Shard(NamedTuple):
 
 
 def pieces_of(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
+<<<<<<< HEAD
     """The pieces of a file, cut by its content."""
     if formats.named(format).text:
         with closing(open_text(file)) as text:
             if text.size is not None:  # reading can begin anywhere
                 return _text_pieces(file, format, delimiter, cut)
+=======
+    """The pieces of a file, cut by its content.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10) + '1,2' + chr(10) + '3,4' + chr(10))
+    >>> [(piece.start.offset, piece.counted) for piece in pieces_of(str(path), "csv", None, Cut(range_bytes=4))]
+    [(0, 1), (12, 1)]
+    """
+    if formats.named(format).text and plain_size(file) is not None:
+        return _text_pieces(file, format, delimiter, cut)
+>>>>>>> bytes
     return _whole_pieces(file, format, cut)
 
 

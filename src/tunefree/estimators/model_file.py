@@ -24,9 +24,8 @@ from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
 from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.formats import TABLE
-from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.training.targets import class_factors, weights_by_label
 
 ESTIMATORS = Registry(
     "estimator",

@@ -31,11 +31,11 @@ from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
 from tunefree.stream.columns import Number, Text, family, missing_name, string_keys
 from tunefree.stream.encoder import TableEncoder, unknown
+from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.frames import read_frame
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.schema import as_written
-from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.training.roles import monotone_columns
 
 NAME = "X"  # what messages call a table

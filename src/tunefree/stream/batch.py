@@ -29,15 +29,6 @@ _VALUES = re.compile(
 )
 
 
-def reason_of(problem: str) -> str:
-    """The common part of messages about different values."""
-    return _VALUES.sub("…", problem)[:MOST_LETTERS]
-
-
-def _cut(column: str | None) -> str:
-    return (column or "")[:MOST_LETTERS]
-
-
 @dataclass(frozen=True)
 class Reason:
     """A reason why rows could not be used, or an oddity of rows that were used."""
@@ -67,6 +58,12 @@ class Reason:
         return where + self.counted + (f"; {self.remedy}" if self.remedy else "")
 
 
+def reason_of(error: DataError) -> Reason:
+    """The common reason of errors about different values."""
+    problem, column = _VALUES.sub("…", error.problem)[:MOST_LETTERS], (error.column or "")[:MOST_LETTERS]
+    return Reason(problem, column, 1, str(error.file), int(error.row or 0))
+
+
 Reasons = Annotated[list[Reason], schema.Sequence(schema.Record(Reason), MOST_REASONS + 1)]
 
 
@@ -87,20 +84,19 @@ class Tally:
 
     def note(self, oddity: Reason) -> None:
         """Count rows that are used although something about them is odd."""
-        _merge(self.oddities, replace(oddity, column=_cut(oddity.column)))
+        _merge(self.oddities, oddity)
 
     def is_new(self, error: DataError) -> bool:
         """Whether a row with this problem is reported with its row number."""
-        known = ((reason.problem, reason.column) for reason in self.reasons)
-        return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in known
+        reason, known = reason_of(error), ((one.problem, one.column) for one in self.reasons)
+        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known
 
     def add(self, error: DataError) -> None:
         """Count a row."""
         self.count += 1
         if len(self.first) < MOST_MESSAGES:
             self.first.append(str(error))
-        reason = Reason(reason_of(error.problem), _cut(error.column), 1, str(error.file), int(error.row or 0))
-        _merge(self.reasons, reason)
+        _merge(self.reasons, reason_of(error))
 
     def add_all(self, other: Tally) -> None:
         """Count the rows of another tally, which come after these."""
@@ -128,11 +124,11 @@ class Tally:
 
 def _merge(known: list[Reason], reason: Reason) -> None:
     """Add the rows of a reason to earlier rows of the same reason."""
+    reason = replace(reason, column=reason.column[:MOST_LETTERS])
     places = {(one.problem, one.column): place for place, one in enumerate(known)}
     if (reason.problem, reason.column) not in places and len(known) >= MOST_REASONS:
         reason = replace(reason, problem=OTHER, column="")
-    place = places.get((reason.problem, reason.column))
-    if place is None:
+    if (place := places.get((reason.problem, reason.column))) is None:
         known.append(reason)
     else:
         known[place] = replace(known[place], rows=known[place].rows + reason.rows)

@@ -133,7 +133,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file, beginning.below)
+    delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file, beginning.below)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (`delimiter`)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
@@ -156,7 +156,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, beginning.end, beginning.start.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning.end, beginning.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:

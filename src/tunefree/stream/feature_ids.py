@@ -76,57 +76,57 @@ class FeatureIds:
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Block]:
         """The ids of codes (n, q) and the words with theirs, 0 if unknown and not learned; weight 0 is no evidence."""
-        is_limited = learning and self.most is not None
-        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), list[Block]()
-
-        def piece_of(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
-            code_part = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
-            return code_part, [(place, part.row_words(start, stop)) for place, part in bags]
-
+        ids, blocks, forgotten_at = np.zeros((n_rows, len(codes)), np.int32), list[Block](), -1
         for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
+            end = stop
             while start < stop or not blocks:
-                part, end = piece_of(start, stop), stop
-                if is_limited and (fitting := self._rows_with_room(stop - start, *part)) < stop - start:
-                    if not fitting:
-                        self._forget(start)
-                        fitting = self._rows_with_room(stop - start, *part) or self._refuse()
-                    end = start + fitting
-                    part = piece_of(start, end)
-                ids[start:end], words = self._row_features(end - start, *part, learning)
+                parts: list[Located | LocatedWords] = []
+                parts += [(place, part._replace(places=part.places[start:end])) for place, part in codes]
+                parts += [(place, part.row_words(start, end)) for place, part in bags]
+                known = self._lookup(keys := _keys_of(parts))
+                if learning and not self.keys.bits and not known.all():
+                    new = _unknown(known, parts)
+                    if (fitting := self._rows_with_room(new, end - start)) < end - start:
+                        if not fitting and forgotten_at == start:
+                            problem = (
+                                f"a row has more new categories and words than the {self.most:,} there is room for"
+                            )
+                            raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
+                        if not fitting:
+                            self._forget(start)
+                            forgotten_at = start
+                        end = start + (fitting or end - start)
+                        continue
+                    self._add(new, parts)
+                    places = np.flatnonzero(known == 0)
+                    known[places] = self._lookup(keys[places])
+                ids[start:end], words = self._row_features(end - start, parts, known)
                 blocks.append(words)
-                if is_limited:
+                if learning and self.most is not None:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
-                start = end
+                start, end = end, stop
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
+
+    def _rows_with_room(self, new: _Unknown, n_rows: int) -> int:
+        """The first rows for whose new features there is room, of so many."""
+        room = len(new.rows) if self.most is None else max(self.most - self.keys.count + len(self._free), 0)
+        return n_rows if len(new.rows) <= room else int(new.rows[room])
 
     def known(self, keys: Sequence[int]) -> np.ndarray:
         """The ids, ascending, of the keys that are known."""
         ids = self._lookup(np.array(keys, np.uint64))
         return np.unique(ids[ids > 0])
 
-    def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
-        """The first rows for whose features there is room, of so many."""
-        known = self._lookup(_keys_of(codes, words))
-        if known.all():
-            return n_rows
-        unknown = _unknown(known, codes, words)
-        room = max((self.most or 0) - self.keys.count + len(self._free), 0)
-        return n_rows if len(unknown.rows) <= room else int(unknown.rows[room])
-
-    def _refuse(self) -> int:
-        problem = f"a row has more new categories and words than there is room for, of {self.most:,} in all"
-        raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
-
-    def _track(self) -> None:
-        """Begin to count evidence of all features; those without evidence so far are taken as seen once."""
-        self._evidence = np.append(self._evidence, np.ones(self.keys.count - len(self._evidence)))
+    def _track(self, evidence: float = 1.0) -> None:
+        """Count evidence of all features; those that are new begin with so much."""
+        self._evidence = np.append(self._evidence, np.full(self.keys.count - len(self._evidence), evidence))
 
     def _count(self, ids: np.ndarray, words: Block, weight: np.ndarray | None) -> None:
         """Add the rows of a weight above 0 to the evidence of their features."""
         has_weight = np.ones(len(ids), bool) if weight is None else weight > 0.0
         counted = words.features[np.repeat(has_weight, np.diff(words.pointers))]
         known = np.concatenate([ids[has_weight].ravel(), counted])
-        self._evidence = np.append(self._evidence, np.zeros(self.keys.count - len(self._evidence)))
+        self._track(0.0)
         self._evidence += np.bincount(known[known > 0] - self.keys.first, minlength=self.keys.count)
 
     def _forget(self, row: int) -> None:
@@ -144,24 +144,19 @@ class FeatureIds:
         self._events.append((row, self.keys.first + places))
 
     def _row_features(
-        self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
+        self, n_rows: int, parts: Sequence[Located | LocatedWords], known: np.ndarray
     ) -> tuple[np.ndarray, Block]:
-        keys = _keys_of(codes, words)
-        known, ids, start = self._lookup(keys), np.zeros((n_rows, len(codes)), np.int32), 0
-        if learning and not self.keys.bits and not known.all():
-            self._add(_unknown(known, codes, words), [*codes, *words])
-            new = np.flatnonzero(known == 0)
-            known[new] = self._lookup(keys[new])
-        for place, (_, column) in enumerate(codes):
-            ids_by_key = known[start : start + len(column.keys)]
-            ids[:, place] = np.append(ids_by_key, np.int32(0))[column.places]  # the last is for place -1
-            start += len(ids_by_key)
-        parts = []
-        for _, words_of_column in words:
-            stop = start + len(words_of_column.keys)
-            parts.append((_rows_of(words_of_column.counts), known[start:stop], words_of_column.values))
-            start = stop
-        block = words_of(parts, n_rows)
+        """The ids of codes, and words, of some rows whose keys have the ids in ``known``."""
+        columns, words, start = list[np.ndarray](), [], 0
+        for _, part in parts:
+            ids_by_key = known[start : start + len(part.keys)]
+            if isinstance(part, Codes):
+                columns.append(np.append(ids_by_key, np.int32(0))[part.places])  # the last is for place -1
+            else:
+                words.append((_rows_of(part.counts), ids_by_key, part.values))
+            start += len(part.keys)
+        ids = np.array(columns, np.int32).reshape(len(columns), n_rows).T
+        block = words_of(words, n_rows)
         return sum_duplicates(ids, block) if self.keys.bits else (ids, block)
 
     def _lookup(self, keys: np.ndarray) -> np.ndarray:
@@ -194,24 +189,22 @@ class FeatureIds:
     def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
         """Codes without an id: the number of a column, and by name how many rows have each, and the first of them."""
         unknown = []
-        for k, (column, part) in enumerate([] if self.keys.bits or ids.all() else codes):
-            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
-            if len(rows):
-                places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
-                rows_by_code = zip(counts.tolist(), rows[first].tolist(), strict=True)
-                unknown.append((column, dict(zip(part.names(places).to_pylist(), rows_by_code, strict=True))))
+        for column, part, rows in () if self.keys.bits else _without_id(codes, ids):
+            places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
+            rows_by_code = zip(counts.tolist(), rows[first].tolist(), strict=True)
+            unknown.append((column, dict(zip(part.names(places).to_pylist(), rows_by_code, strict=True))))
         return unknown
 
     def with_averages(
         self, codes: Sequence[Located], ids: np.ndarray, words: Block, drawn: Callable[[int], np.ndarray]
     ) -> Block:
         """Words, and for a code without an id the codes of its column with their shares of ``drawn`` rows."""
-        parts = [(_rows_of(np.diff(words.pointers)), words.features, words.values)]
-        for k, (column, part) in enumerate(codes):
-            rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
-            if len(rows):
-                parts.append(dictionary.averages(self.keys, self.names.columns(), column, rows, drawn(column)))
-        return words if len(parts) == 1 else words_of(parts, len(ids))
+        parts = [
+            dictionary.averages(self.keys, self.names.columns(), column, rows, drawn(column))
+            for column, _, rows in _without_id(codes, ids)
+        ]
+        known = _rows_of(np.diff(words.pointers)), words.features, words.values
+        return words_of([known, *parts], len(ids)) if parts else words
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and numbers where features are or were forgotten, that :meth:`load` takes over."""
@@ -243,29 +236,29 @@ def _rows_of(counts: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(len(counts)), counts)
 
 
+def _without_id(codes: Sequence[Located], ids: np.ndarray) -> Iterator[tuple[int, Codes, np.ndarray]]:
+    """Codes that lack the id in some rows, with their column and these rows."""
+    for k, (column, part) in enumerate([] if ids.all() else codes):
+        rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
+        if len(rows):
+            yield column, part, rows
+
+
 def sum_duplicates(codes: np.ndarray, words: Block) -> tuple[np.ndarray, Block]:
     """Codes and words, values of the same id in a row summed: codes that share an id become words, sorted by id."""
     code_rows, code_places = np.nonzero(codes)
-    rows, ids = _rows_of(np.diff(words.pointers)), codes[code_rows, code_places]
-    pairs = np.concatenate([_pairs(rows, words.features), _pairs(code_rows, ids)])
+    rows = np.concatenate([_rows_of(np.diff(words.pointers)), code_rows])
+    ids = np.concatenate([words.features, codes[code_rows, code_places]])
     values = np.concatenate([words.values, np.ones(len(code_rows))])
-    from_words = np.arange(len(pairs)) < len(words.features)
-    order = np.argsort(pairs, kind="stable")
-    starts = np.flatnonzero(np.diff(pairs[order], prepend=-1))
-    sizes = np.diff(starts, append=len(pairs))
-    moved = np.repeat(sizes > 1, sizes)  # ids that occur twice in a row
-    alone = ~from_words[order] & ~moved
-    leave = order[moved & ~from_words[order]] - len(words.features)
-    codes = codes.copy()
-    codes[code_rows[leave], code_places[leave]] = 0
-    keep = ~alone[starts] if len(starts) else np.zeros(0, bool)
-    sums = np.add.reduceat(values[order], starts) if len(starts) else np.zeros(0)
-    kept = pairs[order][starts][keep]
-    return codes, words_of([(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[keep])], len(codes))
-
-
-def _pairs(rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    return (rows.astype(np.int64) << 32) | ids.astype(np.int64)
+    pairs, places, counts = np.unique(rows << 32 | ids, return_inverse=True, return_counts=True)
+    of_codes = places[len(words.features) :]
+    stays = counts[of_codes] == 1
+    codes, is_word = codes.copy(), np.ones(len(pairs), bool)
+    codes[code_rows[~stays], code_places[~stays]] = 0
+    is_word[of_codes[stays]] = False
+    sums = np.bincount(places, values, len(pairs))
+    kept = pairs[is_word]
+    return codes, words_of([(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[is_word])], len(codes))
 
 
 def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int]]:
@@ -275,19 +268,21 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
     yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
 
 
-def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
-    keys = [*(column.keys for _, column in codes), *(part.keys for _, part in words)]
-    return np.concatenate([np.zeros(0, np.uint64), *keys])
+def _keys_of(parts: Sequence[Located | LocatedWords]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.uint64), *(part.keys for _, part in parts)])
 
 
-def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords]) -> _Unknown:
+def _unknown(known: np.ndarray, sources: Sequence[Located | LocatedWords]) -> _Unknown:
     """The keys that rows hold and whose id in ``known`` is 0."""
-    sources: list[Located | LocatedWords] = [*codes, *words]
     parts, start = [], 0
     for source, (_, part) in enumerate(sources):
         is_new = known[start : start + len(part.keys)] == 0
         if isinstance(part, Codes):
-            members, rows = _first_rows(part.places, is_new)
+            rows = np.flatnonzero(np.append(is_new, False)[part.places])[::-1]  # the last is for place -1
+            first = np.full(len(is_new), -1, np.int64)
+            first[part.places[rows]] = rows  # written from the last row to the first: the first stays
+            members = np.flatnonzero(first >= 0)
+            rows = first[members]
         else:
             members = np.flatnonzero(is_new)
             rows = _rows_of(part.counts)[members]
@@ -298,15 +293,6 @@ def _unknown(known: np.ndarray, codes: Sequence[Located], words: Sequence[Locate
     numbers = dictionary.lookup(dictionary.create(capacity=len(order)), keys[order])[1]  # by first appearance
     order = order[np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))]
     return _Unknown(*(array[order] for array in unknown))
-
-
-def _first_rows(places: np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of the keys that are new and that rows hold: their places, and the first row of each."""
-    rows = np.flatnonzero(np.append(is_new, False)[places]) if is_new.any() else np.zeros(0, np.int64)
-    first = np.full(len(is_new), -1, np.int64)
-    first[places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
-    at = np.flatnonzero(first >= 0)
-    return at, first[at]
 
 
 def in_order(parts: list[Any], order: np.ndarray) -> Any:

@@ -36,7 +36,7 @@ class Format(NamedTuple):
     reader : TableReader or str, optional
         For tables: see :class:`tunefree.stream.tables.TableReader`.
     encoder : type or str, optional
-        For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
+        For lines: a class such as :class:`tunefree.stream.feature_lines.LineEncoder`.
     text : bool, default=True
         Whether files are text, which may be compressed, and may come from standard input.
     typed : bool, default=True
@@ -65,12 +65,12 @@ class Format(NamedTuple):
 
 # A first line is shown to the formats in this order, so the one that accepts most lines comes last.
 _HERE = "tunefree.stream"
-_JSON, _CSV, _SVM, _VW = (f"{_HERE}.{module}" for module in ("jsonlines", "delimited", "svmlight", "vw"))
+_JSON, _CSV, _LINES = (f"{_HERE}.{module}" for module in ("jsonlines", "delimited", "feature_lines"))
 _SVM_EXTENSIONS, _ARROW_EXTENSIONS = (".svm", ".svmlight", ".libsvm"), (".feather", ".arrow", ".arrows", ".ipc")
 _formats: tuple[Format, ...] = (
     Format("json", "JSON lines", (".jsonl", ".ndjson", ".json"), f"{_JSON}:is_json", f"{_JSON}:JSON_LINES"),
-    Format("svmlight", "svmlight", _SVM_EXTENSIONS, f"{_SVM}:is_svmlight", encoder=f"{_SVM}:SvmlightEncoder"),
-    Format("vw", "Vowpal Wabbit", (".vw",), f"{_VW}:is_vw", encoder=f"{_VW}:VWEncoder"),
+    Format("svmlight", "svmlight", _SVM_EXTENSIONS, f"{_LINES}:is_svmlight", encoder=f"{_LINES}:SvmlightEncoder"),
+    Format("vw", "Vowpal Wabbit", (".vw",), f"{_LINES}:is_vw", encoder=f"{_LINES}:VWEncoder"),
     Format("csv", "CSV", (".csv", ".tsv", ".tab"), f"{_CSV}:is_delimited", f"{_CSV}:DELIMITED", typed=False),
     Format("parquet", "Parquet", (".parquet", ".pq"), None, f"{_HERE}.columnar:PARQUET", text=False),
     Format("arrow", "Arrow/Feather", _ARROW_EXTENSIONS, None, f"{_HERE}.columnar:ARROW", text=False),

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,13 +44,13 @@ _PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
 _MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
 _TOO_DEEP = "the line is nested too deeply"
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "number": ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
-    "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "string": ("a string", lambda value: isinstance(value, str)),
-    "strings": ("a list of strings", lambda value: isinstance(value, list)),
-    "numbers": ("a list of numbers", lambda value: isinstance(value, list)),
-    "nested": ("as in the rows before", lambda value: isinstance(value, list | dict)),
+_KINDS: dict[str, tuple[str, tuple[type, ...]]] = {  # of values, but that true and false are no numbers
+    "number": ("a number", (int, float)),
+    "boolean": ("true or false", (bool,)),
+    "string": ("a string", (str,)),
+    "strings": ("a list of strings", (list,)),
+    "numbers": ("a list of numbers", (list,)),
+    "nested": ("as in the rows before", (list, dict)),
 }
 _PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
 
@@ -92,21 +92,33 @@ def json_schema(file: str, options: Options) -> Any:
     if window.startswith(b"["):
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
-    sample = _sample_of(whole_lines(window), file)
-    try:
-        schema = _grown(pa.schema([]), sample.schema)
-        numbers = {name for name in schema.names if schema.field(name).type == pa.float64()}
-        arrays = ((field, sample.column(field.name)) for field in schema)
-        return pa.schema(
-            [(field.name, _exact_type(array) if field.name in numbers else field.type) for field, array in arrays]
-        )
-    except UnicodeDecodeError:  # the parser lets names pass that are not UTF-8
-        remedy = "write the file as UTF-8"
-        raise DataError("a name in an object is not UTF-8", display_name(file), remedy=remedy) from None
+    for sample in _samples(whole_lines(window)):
+        with suppress(pa.ArrowInvalid, UnicodeDecodeError):  # the parser lets names pass that are not UTF-8
+            batch = _parse(sample, None)
+            fields = [(field, batch.column(field.name)) for field in _grown(pa.schema([]), batch.schema)]
+            return pa.schema([(field.name, _exact_type(field.type, array)) for field, array in fields])
+    remedy = "give it one JSON object a line, or name its `format`"
+    raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
 
 
-def _exact_type(numbers: Any) -> Any:
+def _samples(window: bytes) -> Iterator[bytes]:
+    """The first lines; the good ones of them; these without strings among numbers; and each of the first by itself."""
+    yield window
+    lines, records = list[bytes](), list[dict[str, Any]]()
+    for line in window.split(b"\n"):
+        with suppress(DataError):
+            if record := _read(line):
+                lines.append(line)
+                records.append(record)
+    yield b"\n".join(lines)
+    yield b"\n".join(json.dumps(record).encode() for record in _without_strings(records))
+    yield from lines[:MOST_TRIED]  # where types differ otherwise, those of the first line hold
+
+
+def _exact_type(usual: Any, numbers: Any) -> Any:
     """The type that distinguishes some numbers: integers or texts if they are whole numbers that float64 does not."""
+    if not pa.types.is_float64(usual):
+        return usual
     if beyond_doubles(numbers):
         return pa.int64()
     if pa.types.is_floating(numbers.type) and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**63)).as_py():
@@ -150,11 +162,11 @@ def flattened(value: dict[str, Any], path: str = "") -> dict[str, Any]:
 
 def _type_of(name: str, values: list[Any], file: str) -> Any:
     """The type of a column, by its first value; None if it has none."""
-    row, first = next(((row, value) for row, value in enumerate(values, 1) if value is not None), (1, None))
+    row = next((row for row, value in enumerate(values) if value is not None), 0)
     try:
-        arrow_type = _inferred(name, first).type
-    except _UnfitError as error:
-        raise DataError(str(error), file, row, error.column, "correct the row") from None
+        arrow_type = _inferred(name, values[row]).type
+    except DataError as error:
+        raise DataError(error.problem, file, row + 1, error.column, "correct the row") from None
     return None if _is_empty(arrow_type) else _widened(arrow_type)
 
 
@@ -163,12 +175,12 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
         with suppress(OverflowError, UnicodeEncodeError):  # integers that no float can hold, half surrogate pairs
             return number_array(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
-    field, fitted = pa.field(name, to), []
+    fitted = []
     for row, value in enumerate(values, 1):
         try:
-            fitted.append(_fitted({name: value}, field))
-        except _UnfitError as error:
-            raise DataError(str(error), file, row, name, "correct the row") from None
+            fitted.append(_fitted(value, name, to))
+        except DataError as error:
+            raise DataError(error.problem, file, row, name, "correct the row") from None
     return pa.array(fitted, to)
 
 
@@ -237,9 +249,11 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
             record = _read(text)
             further = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
             whole = _grown(schema, pa.schema([_inferred(name, value) for name, value in further]))
-            good.append({field.name: _fitted(record, field, na_values) for field in whole})
-        except _UnfitError as error:
-            bad.report(str(error), lines.file, number, error.column)
+            good.append(
+                {field.name: _fitted(record.get(field.name), field.name, field.type, na_values) for field in whole}
+            )
+        except DataError as error:
+            bad.report(error.problem, lines.file, number, error.column)
             continue
         schema = whole
         numbers.append(number)
@@ -248,67 +262,56 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     return with_row_numbers(batch, np.array(numbers, np.int64)), len(texts)
 
 
-class _UnfitError(ValueError):
-    """A line that is no object, or a value that is not of the type of its column."""
-
-    def __init__(self, column: str | None, problem: str) -> None:
-        super().__init__(problem)
-        self.column = column
-
-
 def _inferred(name: str, value: Any) -> Any:
-    """The field of a column, with the type of its first value."""
+    """The field of a column, with the type of its first value; a DataError if it has none."""
     try:
         return pa.field(name, pa.infer_type([value]))
     except UnicodeEncodeError:  # in the value or the name
-        raise _UnfitError(ascii(name), _HALF_A_PAIR) from None
+        raise DataError(_HALF_A_PAIR, column=ascii(name)) from None
     except (pa.ArrowException, OverflowError):
-        raise _UnfitError(name, f"{shown(value)} is not of one type") from None
+        raise DataError(f"{shown(value)} is not of one type", column=name) from None
 
 
-def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -> Any:
-    """The value of a column of an object, in which all numbers are floats; as in CSV, strings may be numbers."""
-
-    def fitted(value: Any, to: Any) -> Any:
-        expected, fits = _KINDS["nested" if pa.types.is_struct(to) else family(to)]
-        if value is None:
+def _fitted(value: Any, name: str, to: Any, na_values: Sequence[str] = ()) -> Any:
+    """A value as one of a type, in which all numbers are floats, or a DataError; as in CSV, strings may be numbers."""
+    expected, kinds = _KINDS["nested" if pa.types.is_struct(to) else family(to)]
+    if value is None:
+        return None
+    if isinstance(value, str) and pa.types.is_floating(to):
+        value = value.strip()
+        if value in _MISSING or value in na_values:
             return None
-        if isinstance(value, str) and pa.types.is_floating(to):
-            value = value.strip()
-            if value in _MISSING or value in na_values:
-                return None
-            value = float(value) if is_plain_number(value) else value
-        if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
-            return str(value)  # an identifier
-        if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
-            raise _UnfitError(field.name, f"{shown(value)} is not {expected}")
-        if isinstance(value, dict):
-            return {member.name: fitted(value.get(member.name), member.type) for member in to}
-        if isinstance(value, list):
-            return [fitted(item, to.value_type) for item in value]
-        if pa.types.is_integer(to) and not (isinstance(value, int) and abs(value) < 2**63):
-            raise _UnfitError(field.name, f"{shown(value)} is not a whole number of 64 bits")
-        if pa.types.is_floating(to):
-            return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
-        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise _UnfitError(field.name, _HALF_A_PAIR)
-        return value
-
-    return fitted(record.get(field.name), field.type)
+        value = float(value) if is_plain_number(value) else value
+    if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
+        return str(value)  # an identifier
+    fits = isinstance(value, kinds) and isinstance(value, bool) == (bool in kinds)
+    if not fits or isinstance(value, dict) != pa.types.is_struct(to):
+        raise DataError(f"{shown(value)} is not {expected}", column=name)
+    if isinstance(value, dict):
+        return {member.name: _fitted(value.get(member.name), name, member.type, na_values) for member in to}
+    if isinstance(value, list):
+        return [_fitted(item, name, to.value_type, na_values) for item in value]
+    if pa.types.is_integer(to) and not (isinstance(value, int) and abs(value) < 2**63):
+        raise DataError(f"{shown(value)} is not a whole number of 64 bits", column=name)
+    if pa.types.is_floating(to):
+        return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
+    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise DataError(_HALF_A_PAIR, column=name)
+    return value
 
 
 def _read(text: bytes) -> dict[str, Any]:
-    """The object on a line."""
+    """The object on a line, or a DataError."""
     if is_too_deep(text):
-        raise _UnfitError(None, _TOO_DEEP)
+        raise DataError(_TOO_DEEP)
     try:
         record = _DECODER.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except UnicodeDecodeError:
-        raise _UnfitError(None, "the line is not text in UTF-8") from None
+        raise DataError("the line is not text in UTF-8") from None
     except ValueError as error:
-        raise _UnfitError(None, f"the line is not JSON ({error})") from None
+        raise DataError(f"the line is not JSON ({error})") from None
     if not isinstance(record, dict):
-        raise _UnfitError(None, "the line is not a JSON object")
+        raise DataError("the line is not a JSON object")
     return record
 
 
@@ -318,31 +321,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
-def _sample_of(window: bytes, file: str) -> Any:
-    """The first lines as a table; where some are bad or types differ, as many as tell the types."""
-    with suppress(pa.ArrowInvalid, UnicodeDecodeError):
-        return _parse(window, None)
-    lines, records = list[bytes](), list[dict[str, Any]]()
-    for line in window.split(b"\n"):
-        with suppress(_UnfitError):
-            records += [record] if (record := _read(line)) else []
-            lines += [line] if record else []
-    agreeing = [json.dumps(record).encode() for record in _without_strings(records)]
-    # Where types differ otherwise, those of the first line hold.
-    for sample in (b"\n".join(lines), b"\n".join(agreeing), *lines[:MOST_TRIED]):
-        with suppress(pa.ArrowInvalid, UnicodeDecodeError):
-            if sample:
-                return _parse(sample, None)
-    remedy = "give it one JSON object a line, or name its `format`"
-    raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
-
-
 def _without_strings(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Objects without the strings of columns that hold numbers, too, and more than strings that are none."""
     words, numbers = Counter[str](), Counter[str]()
     for name, value in (item for record in records for item in record.items()):
         words[name] += isinstance(value, str) and not (value.strip() in _MISSING or is_plain_number(value.strip()))
-        numbers[name] += _KINDS["number"][1](value)
+        numbers[name] += type(value) in (int, float)
     mixed = {name for name, count in numbers.items() if words[name] < count}
     return [
         {name: None if name in mixed and isinstance(value, str) else value for name, value in record.items()}

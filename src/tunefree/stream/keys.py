@@ -77,14 +77,9 @@ def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
 
 def without(keys: Keys, places: np.ndarray) -> Keys:
     """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
-    place_numbers = np.zeros(keys.count, np.int32)
-    used = keys.slots[keys.slots > 0]
-    place_numbers[used - 1] = used
-    place_numbers[places] = 0
+    left = np.setdiff1d(keys.slots[keys.slots > 0] - 1, places)
     keys.known[places] = 0
-    fewer = keys._replace(slots=np.zeros_like(keys.slots))
-    move(place_numbers, fewer)
-    return fewer
+    return placed(keys._replace(slots=np.zeros_like(keys.slots)), left, keys.known[left])
 
 
 def placed(keys: Keys, places: np.ndarray, array: np.ndarray) -> Keys:
@@ -101,16 +96,12 @@ def save(keys: Keys) -> np.ndarray:
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
     """The dictionary whose keys were saved; some places (f,) may be free. A ModelError if a key is there twice."""
-    if free is None or not len(free):
-        keys, _ = lookup(create(first), known)
-        if keys.count < len(known):
-            raise ModelError("a feature is known twice")
-        return keys._replace(bits=bits)
-    others = np.delete(known, free)
-    if len(np.unique(others)) < len(others):
+    places = np.delete(np.arange(len(known)), [] if free is None else free)
+    keys = create(first, bits, len(known))._replace(count=len(known))
+    keys = placed(keys, places, known[places])
+    if np.count_nonzero(keys.slots) < len(places):
         raise ModelError("a feature is known twice")
-    keys = create(first, capacity=len(known))._replace(count=len(known))
-    return placed(keys, np.delete(np.arange(len(known)), free), others)
+    return keys
 
 
 @lru_cache(1 << 12)

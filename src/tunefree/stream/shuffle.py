@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,16 @@ from tunefree.stream import formats
 from tunefree.stream.arrays import bytes_of, number_array, to_numpy
 from tunefree.stream.batch import BadRows, row_numbers
 from tunefree.stream.columns import decoded, family
-from tunefree.stream.files import COMPRESSIONS, TextFile, display_name
+from tunefree.stream.files import TextFile, display_name
 from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
 MOST_IN_MEMORY = 1 << 26  # bytes of rows before they are written to their buckets; so many need one bucket only
-BUCKET = 1 << 27  # bytes of a bucket to aim at
-MOST_BUCKETS = 1024
-UNKNOWN = 64  # buckets where nothing tells how many bytes there are
-_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
+BUCKET = 1 << 27  # bytes of a bucket at most
+BUCKETS, MOST_BUCKETS = 64, 1024  # of rows up to 8 GiB, and of the largest files
 UNPACKED = 4  # bytes of rows for a byte of a compressed or columnar file, about
+_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
 
 
 @contextmanager
@@ -46,55 +44,58 @@ def shuffled(
     The same source and seed give the same order. ``chunks`` are those of the source, where it would read others by
     itself, and ``known`` is the encoder of their columns. Errors name the file and the row of ``source``.
     """
-    with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as name:
+
+    def origin(file: str, row: int) -> tuple[str, int]:
+        number, before = np.load(_origins(file), mmap_mode="r")[row - 1].tolist()
+        return display_name(source.files[number]) if source.files else source.name, before
+
+    with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as folder:
         rng = np.random.default_rng(seed)
-        files = _divide(source, chunks or source.chunks(bad=bad or BadRows()), Path(name), rng)
-        for file in files:
-            _reorder(file, source.kind == formats.TABLE, rng)
-        shuffled_source = Source(
-            tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
-            "arrow" if source.kind == formats.TABLE else source.format,
-            origin=partial(_origin, source),
-            known=known,
-            typed=source.typed,
-        )
+        size = UNPACKED * sum(os.path.getsize(file) for file in source.files if file != "-")
+        n_buckets = min(max(BUCKETS, size // BUCKET), MOST_BUCKETS)
         try:
-            yield shuffled_source
+            buckets = _divide(chunks or source.chunks(bad=bad or BadRows()), n_buckets, Path(folder), rng)
+            files = [_reordered(bucket, source.kind == formats.TABLE, rng) for bucket in buckets]
+        except OSError as error:
+            problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
+            raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None
+        names = tuple(TextFile(file, longest_line=MOST_LINE_BYTES) for file in files)
+        format = "arrow" if source.kind == formats.TABLE else source.format
+        in_order = Source(names, format, origin=origin, known=known, typed=source.typed)
+        try:
+            yield in_order
         except DataError as error:
-            raise _traced(error, source, shuffled_source) from None
+            if error.file not in (*files, in_order.name):
+                raise
+            file, row = source.name, None
+            if error.file in files and error.row is not None:
+                file, row = origin(error.file, error.row)
+            raise DataError(error.problem, file, row, error.column, error.remedy) from None
 
 
-def _divide(source: Source, chunks: Iterator[Any], folder: Path, rng: np.random.Generator) -> list[Path]:
-    """The first pass: buckets of rows with their places. The names of the files that they will become."""
-    first, total = [], 0
-    for chunk in chunks:
+def _divide(chunks: Iterator[Any], n_buckets: int, folder: Path, rng: np.random.Generator) -> list[Path]:
+    """The first pass: buckets of rows with their places, only one of rows that fit into memory."""
+    first, size = [], 0
+    while size <= MOST_IN_MEMORY and (chunk := next(chunks, None)) is not None:
         first.append(chunk)
-        total += _size(chunk)
-        if total > MOST_IN_MEMORY:
-            break
-    count = 1 if total <= MOST_IN_MEMORY else _count(source)
-    files = [folder / f"{number:04d}.rows" for number in range(count)]
-    waiting: list[list[Any]] = [[] for _ in files]
-    total = 0
+        size += chunk.data.nbytes
+    buckets = [folder / f"{number:04d}" for number in range(1 if size <= MOST_IN_MEMORY else n_buckets)]
+    waiting: list[list[Any]] = [[] for _ in buckets]
+    size = 0
     for chunk in itertools.chain(first, chunks):
         rows = _rows_of(chunk)
-        buckets = rng.integers(count, size=len(rows))
-        order = np.argsort(buckets, kind="stable")
-        places, rows = np.searchsorted(buckets[order], np.arange(count + 1)), rows.take(number_array(order))
-        for bucket, (start, stop) in enumerate(itertools.pairwise(places.tolist())):
+        drawn = rng.integers(len(buckets), size=len(rows))
+        order = np.argsort(drawn, kind="stable")
+        rows, ends = rows.take(number_array(order)), np.searchsorted(drawn[order], np.arange(len(buckets) + 1))
+        for pieces, start, stop in zip(waiting, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             if start < stop:
-                waiting[bucket].append(rows.slice(start, stop - start))
-        total += _size(chunk)
-        if total > MOST_IN_MEMORY:
-            _flush(waiting, files)
-            total = 0
-    _flush(waiting, files)
-    return [file for file in files if _bucket(file).exists()]
-
-
-def _size(chunk: Any) -> int:
-    """Bytes of a chunk."""
-    return len(chunk.data) if isinstance(chunk.data, np.ndarray) else int(chunk.data.nbytes)
+                pieces.append(rows.slice(start, stop - start))
+        size += chunk.data.nbytes
+        if size > MOST_IN_MEMORY:
+            _flush(waiting, buckets)
+            size = 0
+    _flush(waiting, buckets)
+    return [bucket for bucket in buckets if bucket.exists()]
 
 
 def _rows_of(chunk: Any) -> Any:
@@ -117,12 +118,12 @@ def _plain(strings: Any) -> Any:
     return plain.cast(pa.string()) if pa.types.is_string_view(plain.type) else plain
 
 
-def _flush(waiting: list[list[Any]], files: list[Path]) -> None:
+def _flush(waiting: list[list[Any]], buckets: list[Path]) -> None:
     """Write rows to their buckets, behind those that these hold; the types of a column need not be the same in all."""
-    for file, pieces in zip(files, waiting, strict=True):
+    for bucket, pieces in zip(buckets, waiting, strict=True):
         if pieces:
             table = _joined(pieces)
-            with _writing(file), open(_bucket(file), "ab") as rows, pa.ipc.new_stream(rows, table.schema) as writer:
+            with open(bucket, "ab") as rows, pa.ipc.new_stream(rows, table.schema) as writer:
                 writer.write_table(table)
             pieces.clear()
 
@@ -131,73 +132,28 @@ def _joined(tables: list[Any]) -> Any:
     return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
 
 
-def _reorder(file: Path, is_table: bool, rng: np.random.Generator) -> None:
-    """The second pass over one bucket, which is removed."""
-    tables = list[Any]()
-    with _writing(file):
-        with pa.OSFile(str(_bucket(file))) as bucket:
-            while bucket.tell() < bucket.size():
-                tables.append(pa.ipc.open_stream(bucket).read_all())
-        table = _joined(tables)
-        table = table.take(number_array(rng.permutation(len(table)))).combine_chunks()
-        origins = [to_numpy(table.column(name).combine_chunks(), 0) for name in _ORIGIN]
-        table = table.drop_columns([*_ORIGIN])
-        with pa.OSFile(str(file), "wb") as handle:
-            if is_table:
-                with pa.ipc.new_file(handle, table.schema) as writer:
-                    writer.write_table(table.unify_dictionaries(), max_chunksize=CHUNK_ROWS)
-            else:
-                for lines in table.column(0).chunks:
-                    places = bytes_of(lines)[0]
-                    handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
-        _origins(file).write_bytes(np.column_stack(origins).tobytes())
-        _bucket(file).unlink()
+def _reordered(bucket: Path, is_table: bool, rng: np.random.Generator) -> str:
+    """The second pass over one bucket, which is removed: the file of its rows."""
+    tables, file = list[Any](), f"{bucket}.rows"
+    with pa.OSFile(str(bucket)) as stored:
+        while stored.tell() < stored.size():
+            tables.append(pa.ipc.open_stream(stored).read_all())
+    bucket.unlink()
+    table = _joined(tables)
+    table = table.take(number_array(rng.permutation(len(table)))).combine_chunks()
+    np.save(_origins(file), np.column_stack([to_numpy(table.column(name).combine_chunks(), 0) for name in _ORIGIN]))
+    table = table.drop_columns([*_ORIGIN])
+    with pa.OSFile(file, "wb") as handle:
+        if is_table:
+            with pa.ipc.new_file(handle, table.schema) as writer:
+                writer.write_table(table.unify_dictionaries(), max_chunksize=CHUNK_ROWS)
+        else:
+            for lines in table.column(0).chunks:
+                places = bytes_of(lines)[0]
+                handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
+    return file
 
 
-def _bucket(file: Path) -> Path:
-    return file.with_suffix(".bucket")
-
-
-def _origins(file: Path) -> Path:
-    return file.with_suffix(".origins")
-
-
-def _read_origins(file: Path) -> np.ndarray:
-    """For each row the number of its file in the source, and its number in that file."""
-    return np.fromfile(_origins(file), np.int64).reshape(-1, 2)
-
-
-def _count(source: Source) -> int:
-    """The number of buckets with which each fits into memory."""
-    if not source.files or not source.rewindable:
-        return UNKNOWN
-    plain = formats.named(str(source.format)).text
-    factors = [1 if plain and Path(file).suffix.lower() not in COMPRESSIONS else UNPACKED for file in source.files]
-    total = sum(factor * os.stat(file).st_size for factor, file in zip(factors, source.files, strict=True))
-    return min(max(-(-total // BUCKET), 2), MOST_BUCKETS)
-
-
-@contextmanager
-def _writing(file: Path) -> Iterator[None]:
-    """Raise the system's errors as DataError."""
-    try:
-        yield
-    except OSError as error:
-        problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
-        raise DataError(problem, str(file.parent), remedy="make room, or name another folder as TMPDIR") from None
-
-
-def _traced(error: DataError, source: Source, shuffled_source: Source) -> DataError:
-    """The error with the file and row that the user knows."""
-    if error.file not in (*shuffled_source.files, shuffled_source.name):
-        return error
-    file, row = source.name, None
-    if error.file in shuffled_source.files and error.row is not None:
-        file, row = _origin(source, error.file, error.row)
-    return DataError(error.problem, file, row, error.column, error.remedy)
-
-
-def _origin(source: Source, file: str, row: int) -> tuple[str, int]:
-    """The file and the row of a source that a row in a random order comes from."""
-    number, before = _read_origins(Path(file))[row - 1].tolist()
-    return display_name(source.files[number]) if source.files else source.name, before
+def _origins(file: str) -> str:
+    """The file of numpy with the file number and row number, in the source, of each row of a file."""
+    return f"{file}.npy"

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,10 +17,10 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.arrays import flattened, to_batch
 from tunefree.stream.batch import BadRows, Chunk, Position, as_named
-from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
+from tunefree.stream.files import ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
-from tunefree.stream.text import DELIMITERS, line_after, open_text, read_lines
+from tunefree.stream.text import DELIMITERS, line_after, open_text, plain_size, read_lines
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
@@ -125,7 +124,7 @@ class Source:
         """The lengths of the files in the unit of a position's offset, 0 where that is unknown; none of a table."""
         try:
             return [_length(file, formats.named(str(self.format))) for file in self.files]
-        except OSError:
+        except DataError:  # one is no longer there
             return []
 
     def progress(self) -> Callable[[Position], float | None]:
@@ -134,7 +133,7 @@ class Source:
         total = sum(sizes)
         if not sizes or not all(sizes):
             return lambda position: None
-        before = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+        before = [0, *itertools.accumulate(sizes)]
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
@@ -210,16 +209,12 @@ def open_source(
     """
     if isinstance(data, Source):
         return data
+    options = {"format": format, "delimiter": delimiter, "escape": escape, "encoding": encoding}
+    passed = [name for name, value in options.items() if value is not None]
+    passed += ["max_line_bytes"] if max_line_bytes != LONGEST_LINE else []
     paths = _paths(data)
-    passed = {
-        "format": format is not None,
-        "delimiter": delimiter is not None,
-        "escape": escape is not None,
-        "encoding": encoding is not None,
-        "max_line_bytes": max_line_bytes != LONGEST_LINE,
-    }
     if paths is None:
-        _refuse([name for name in passed if passed[name]], "is for files, and this is a table")
+        _refuse(passed, "is for files, and this is a table")
         return Source((), None, data, column_types=column_types)
     if format is not None:
         formats.named(format)
@@ -234,13 +229,11 @@ def open_source(
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
-    name = format or _format_of(files[0], is_table, delimiter)
-    is_text, csv_options = formats.named(name).text, ("delimiter", "escape")
-    idle = (
-        (csv_options if name in WITHOUT_DELIMITER else ()) if is_text else (*csv_options, "encoding", "max_line_bytes")
-    )
-    _refuse([option for option in idle if passed[option]], f"has no effect on {name} files")
-    return Source(files, name, None, delimiter, column_types, typed=formats.named(name).typed)
+    spec = formats.named(format) if format else _format_of(files[0], is_table, delimiter)
+    of_use = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
+    of_use += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
+    _refuse([option for option in passed if option not in of_use], f"has no effect on {spec.name} files")
+    return Source(files, spec.name, None, delimiter, column_types, typed=spec.typed)
 
 
 def _refuse(names: list[str], why: str) -> None:
@@ -267,7 +260,7 @@ def _paths(data: Any) -> list[str] | None:
     return None
 
 
-def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
+def _format_of(file: str, is_table: bool, delimiter: str | None) -> formats.Format:
     format = formats.by_extension(file)
     if format is None and not delimiter:
         with closing(open_text(file)) as text:  # it stays to be read
@@ -276,11 +269,11 @@ def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
         if format is not None and is_table and format.kind != formats.TABLE:
             format = None
     if format is None and (delimiter or is_table):
-        return "csv"
+        return formats.named("csv")
     if format is None:
         remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
-    return format.name
+    return format
 
 
 def _rows_of(table: Any) -> int:
@@ -295,8 +288,4 @@ def _rows_of(table: Any) -> int:
 
 def _length(file: str, format: formats.Format) -> int:
     """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
-    if not format.text:
-        return int(formats.load(format.reader).length(file))
-    if file == "-" or getattr(file, "encoding", None) or Path(file).suffix.lower() in COMPRESSIONS:
-        return 0
-    return os.stat(file).st_size
+    return plain_size(file) or 0 if format.text else int(formats.load(format.reader).length(file))

@@ -53,24 +53,22 @@ class ByteStream:
     can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it."""
 
     closed = False
+    longest_line = LONGEST_LINE
+    end: int | None = None  # bytes of the stream that are read; None for all of it
+    escaped = False  # whether quotes that a backslash precedes are doubled instead
+    patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
+    is_shared = False  # whether others go on reading when it is closed
 
     def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
-        self.longest_line = 0  # bytes; whoever opens it says it
-        self.chunk_size: int | None = None  # likewise: bytes of each chunk of lines after the first; None for the usual
-        self.end: int | None = None  # bytes of the stream that are read; None for all of it
-        self.escaped = False  # whether quotes that a backslash precedes are doubled instead
-        self.patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
-        self.begun = False  # whether the first block was read, which is waited for in any case
-        self.is_shared = False  # whether others go on reading when it is closed
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
         self._ended = False  # whether there is nothing left to read
 
     def peek(self, size: int, least: int = 1) -> np.ndarray:
         """The next ``size`` bytes, which stay to be taken; fewer at the end, or ``least`` bytes of lines that came."""
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        comes = self.patience is not None and self.begun
+        comes = self.patience is not None
         if len(self._ahead) < size and not self._ended:
             with errors_of(self.name):
                 self._fill(size, least if comes else size)
@@ -151,69 +149,85 @@ def _comes(stream: Any, seconds: float) -> bool:
 
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
+    """Raise errors of reading as DataError."""
     try:
         yield
     except FileNotFoundError:
         raise DataError("there is no such file", name, remedy="check the path") from None
-    except PermissionError:
-        raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
     except UnicodeError as error:
         problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
         raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
     except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:  # from the system, not from a decompressor
-            raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
+            remedy = "check the file and its permissions"
+            raise DataError(f"it cannot be read ({error})", name, remedy=remedy) from None
         raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
 
 
-def standard_input(name: str = "-", patience: float | None = None) -> ByteStream:
+def open_text(file: str) -> ByteStream:
+    """A file, or standard input for ``"-"``, decompressed and in UTF-8."""
+    if file == "-":
+        text = _standard_text(file)
+    else:
+        with errors_of(file):
+            status = os.stat(file)
+            size = status.st_size if stat.S_ISREG(status.st_mode) else None
+            raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
+            try:
+                text = _decoded(raw, file)
+            except DataError:
+                raw.close()
+                raise
+    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
+    return text
+
+
+def plain_size(file: str) -> int | None:
+    """The bytes of a file if they are its text, so that reading can begin anywhere; else None."""
+    if file == "-":
+        return None
+    with closing(open_text(file)) as text:
+        return text.size
+
+
+def use_lines_as_they_come(patience: float) -> None:
+    """From now on use lines of standard input, unless it is a file, so many seconds after the first of them came."""
+    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
+        if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
+            text = _standard_text("-", patience)
+            text.patience = patience if text.compressed is None else None
+
+
+_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
+
+
+def _standard_text(name: str, patience: float | None = None) -> ByteStream:
     """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
     stream = _standard_stream()
     if stream not in _standard_input:
         _standard_input.clear()
         raw = ByteStream(stream, "standard input")
-        raw.patience, raw.begun = patience, patience is not None
-        _standard_input[stream] = _decoded(_decompressed(raw, "-"), name)
+        raw.patience = patience
+        _standard_input[stream] = _decoded(raw, name)
         _standard_input[stream].is_shared = True
     return _standard_input[stream]
-
-
-def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
-    """Use lines of standard input, unless it is a file, so many seconds after the first; also of the first block."""
-    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
-        if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
-            text = standard_input("-", patience if from_the_first else None)
-            text.patience = patience if text.compressed is None else None
-
-
-def open_text(file: str) -> ByteStream:
-    """A file, or :func:`standard_input` for ``"-"``, decompressed and in UTF-8."""
-    text = standard_input(file) if file == "-" else _opened(file)
-    text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
-    return text
-
-
-def _opened(file: str) -> ByteStream:
-    with errors_of(file):
-        status = os.stat(file)
-        if stat.S_ISDIR(status.st_mode):
-            raise DataError("is a directory", file, remedy="name the files in it")
-        size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        raw = ByteStream(open(file, "rb", buffering=0), file, size)  # noqa: SIM115 - closed by ByteStream.close
-        try:
-            return _decoded(_decompressed(raw, file), file)
-        except DataError:
-            raw.close()
-            raise
-
-
-_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
 
 
 def _standard_stream() -> Any:
     """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
     buffer = getattr(sys.stdin, "buffer", None)
     return getattr(buffer, "raw", buffer)
+
+
+def _decoded(raw: ByteStream, file: str) -> ByteStream:
+    """A text in UTF-8 of the bytes of a file: themselves, or a stream that makes it of them."""
+    text, encoding = _decompressed(raw, file), getattr(file, "encoding", None)
+    if encoding is None and text.peek(2).tobytes() in _UTF_16:
+        encoding = "utf-16"
+    if encoding is None:
+        return text
+    decoded = pa.transcoding_input_stream(pa.PythonFile(text, mode="r"), encoding, "utf-8")
+    return ByteStream(decoded, text.name, compressed=text)
 
 
 def _decompressed(raw: ByteStream, file: str) -> ByteStream:
@@ -224,47 +238,27 @@ def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     if not method or not start:
         return raw
     if method == "zip":
-        return _only_member(raw, file)
-    if method == "xz":
-        return ByteStream(lzma.LZMAFile(raw), raw.name, compressed=raw)  # type: ignore[arg-type]
-    return ByteStream(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), raw.name, compressed=raw)
+        stream = _only_member(raw, file)
+    elif method == "xz":
+        stream = lzma.LZMAFile(raw)  # type: ignore[arg-type]  # noqa: SIM115 - closed by ByteStream.close
+    else:
+        stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method)
+    return ByteStream(stream, raw.name, compressed=raw)
 
 
-def _only_member(raw: ByteStream, file: str) -> ByteStream:
+def _only_member(raw: ByteStream, file: str) -> Any:
     """The only file of a zip archive."""
     if raw.size is None:
         raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
     try:
         archive = zipfile.ZipFile(file)
-        members = [member for member in archive.infolist() if not member.is_dir()]
-        members = [member for member in members if not member.filename.startswith("__MACOSX/")]
-        if len(members) != 1:
-            remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
-            raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)
-        return ByteStream(archive.open(members[0]), raw.name, compressed=raw)
+        members = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+        if len(members) == 1:
+            return archive.open(members[0])
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, an unknown method
         raise DataError(f"the zip archive cannot be read ({error})", raw.name, remedy="unpack it") from None
-
-
-def _decoded(text: ByteStream, file: str) -> ByteStream:
-    """A text in UTF-8: itself, or turned into it."""
-    encoding = getattr(file, "encoding", None)
-    if encoding is None and text.peek(2).tobytes() in _UTF_16:
-        encoding = "utf-16"
-    if encoding is None:
-        return text
-    return ByteStream(
-        pa.transcoding_input_stream(pa.PythonFile(text, mode="r"), encoding, "utf-8"), text.name, compressed=text
-    )
-
-
-class _LineEnds(NamedTuple):
-    """The line ends in a window of text."""
-
-    first: int  # bytes up to and with the first line end, or 0
-    last: int  # bytes up to and with the last line end, or 0
-    lines: int  # line ends
-    is_open: bool = False  # whether the window ends inside quotes
+    remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
+    raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)
 
 
 def read_lines(
@@ -280,20 +274,72 @@ def read_lines(
     not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. Quotes that a
     backslash precedes are doubled if they are ``escaped``.
     """
-    for number in range(start.file, len(files)):
+    for number, file in enumerate(files[start.file :], start.file):
         begin = start if number == start.file else Position(number)
-        with closing(open_text(files[number])) as text:
-            text.end, text.escaped = getattr(files[number], "end", None), escaped
-            yield from _chunks(text, begin, block_size, delimiters)
+        with closing(open_text(file)) as text:
+            text.end, text.escaped = getattr(file, "end", None), escaped
+            if begin.offset or text.offset:
+                text.skip_to(begin.offset)
+            elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
+                text.take(len(BYTE_ORDER_MARK))
+            rows, usual = begin.row, block_size
+            while True:
+                size, lines = _block(text, usual, delimiters)
+                if not size:
+                    break
+                data, usual = text.take(size), getattr(file, "chunk_size", None) or block_size
+                data.flags.writeable = False
+                rows += lines
+                yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
+
+
+def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
+    """Bytes and lines of the next block, which grows until it holds a line end or is the rest of the text."""
+    least = 1
+    while True:
+        window = text.peek(size, least)
+        ends, is_open = _line_ends(window, delimiters)
+        is_rest = len(window) < size and text.is_at_end(len(window))
+        if is_rest and not is_open:  # the last line may lack its line end
+            return len(window), len(ends) + (window[-1:].tobytes() not in (b"", b"\n"))
+        if len(ends):
+            return int(ends[-1]), len(ends)
+        is_longest = size >= text.longest_line
+        if (is_rest or is_longest) and delimiters and len(plain := _line_ends(window, "")[0]):
+            return int(plain[0]), 1  # the quote is never closed
+        if is_rest:
+            return len(window), 1
+        if len(window) < size:  # a quote of the lines that have come is still open
+            least = len(window) + 1
+        elif is_longest:
+            raise _too_long(text)
+        else:
+            size = min(2 * size, text.longest_line)
+
+
+def _too_long(text: ByteStream) -> DataError:
+    remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
+    return DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
+
+
+def _line_ends(window: np.ndarray | bytes, delimiters: str) -> tuple[np.ndarray, bool]:
+    """The places behind the line ends of a text that begins outside quotes, and whether it ends inside them."""
+    window = np.frombuffer(window, np.uint8)
+    places, is_open = np.flatnonzero(window == LINE_END), False
+    if delimiters and QUOTE in window:
+        inside = inside_quotes(window, delimiters)
+        places, is_open = places[~inside[places]], bool(inside[-1])
+    return places + 1, is_open
 
 
 class Beginning(NamedTuple):
     """The beginning of a text."""
 
-    header: bytes  # the first line that is neither blank nor a comment nor names the delimiter, without its line end
-    start: Start  # what comes before it
-    end: int  # bytes up to and with its line end
-    sample: bytes  # the first two mebibytes, from the header on
+    header: bytes = b""  # the first line that is neither blank nor a comment nor names the delimiter, without its end
+    end: int = 0  # bytes up to and with its line end
+    sample: bytes = b""  # the first two mebibytes, from the header on
+    separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
+    comments: int = 0  # lines before the header
 
     @property
     def below(self) -> bytes:
@@ -306,16 +352,40 @@ def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """The beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         if text.offset:
-            return Beginning(b"", Start(), 0, b"")
+            return Beginning()
         window = text.peek(SAMPLE).tobytes()
-        start, end = _header_in(window, delimiters)
-        if not end and len(window) == SAMPLE:
+        beginning = _beginning(window, delimiters)
+        if not beginning.end and len(window) == SAMPLE:
             window = text.peek(text.longest_line).tobytes()
-            start, end = _header_in(window, delimiters)
-        if not end and len(window) >= text.longest_line:
+            beginning = _beginning(window, delimiters)
+        if not beginning.end and len(window) >= text.longest_line:
             raise _too_long(text)
-        end = end or len(window)
-        return Beginning(window[start.size : end].rstrip(b"\r\n"), start, end, window[start.size : SAMPLE])
+        return beginning._replace(end=beginning.end or len(window))
+
+
+def _beginning(window: bytes, delimiters: str) -> Beginning:
+    """The beginning of a text by its first bytes; ``end`` is 0 if the header goes on after them."""
+    place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
+    separator, comments = None, []
+    while end := window.find(b"\n", place) + 1:
+        line = window[place:end]
+        if named := _SEPARATOR.fullmatch(line):
+            separator = named[1].decode("latin-1")
+        elif line.startswith(b"#"):
+            comments.append(place)
+        elif line.strip(_BLANK + b"\n"):
+            break
+        place = end
+    if comments:
+        lines = [line.decode(errors="replace").rstrip("\r") for line in window[place:].split(b"\n", 2)[:2]]
+        if _holds_names(window[comments[-1] :].split(b"\n", 1)[0].decode(errors="replace"), lines):
+            place = comments.pop()
+    end = window.find(b"\n", place) + 1
+    if b'"' in window[place:end]:  # the line may hold line ends, unless its quote is never closed
+        ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[place:end], window[place:]))
+        end = next((place + int(length) for length in ends if length), end)
+    header = window[place : end or len(window)].rstrip(b"\r\n")
+    return Beginning(header, end, window[place:SAMPLE], separator, len(comments))
 
 
 def read_sample(file: str) -> bytes:
@@ -328,14 +398,13 @@ def whole_lines(window: bytes, delimiters: str = "") -> bytes:
     """A sample of text up to its last line end outside quotes; all of it where it has none, or the text ends sooner."""
     if len(window) < SAMPLE // 2:
         return window
-    has_quotes = delimiters and b'"' in window
-    last = _find_ends(np.frombuffer(window, np.uint8), delimiters).last if has_quotes else window.rfind(b"\n") + 1
+    last = _line_ends(window, delimiters)[0][-1:].sum() if delimiters and b'"' in window else window.rfind(b"\n") + 1
     return window[: last or len(window)]
 
 
 def holds_line_ends(lines: bytes, delimiters: str) -> bool:
     """Whether quotes of whole lines of text hold line ends."""
-    return b'"' in lines and _find_ends(np.frombuffer(lines, np.uint8), delimiters).lines < lines.count(b"\n")
+    return b'"' in lines and len(_line_ends(lines, delimiters)[0]) < lines.count(b"\n")
 
 
 def check_text(file: str, sample: bytes) -> None:
@@ -355,35 +424,6 @@ def not_utf8(file: str) -> DataError:
     """The error for a file that is not text in UTF-8."""
     remedy = "name its `encoding`, such as latin-1, or its `format`"
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
-
-
-class Start(NamedTuple):
-    """The lines before the header."""
-
-    size: int = 0  # bytes
-    separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
-    comments: int = 0  # lines
-
-
-def start_of(window: bytes) -> Start:
-    """The lines before the header at the beginning of a text, which is long enough to hold the next two lines."""
-    place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
-    separator, comments = None, []
-    while end := window.find(b"\n", place) + 1:
-        line = window[place:end]
-        named = _SEPARATOR.fullmatch(line)
-        if named:
-            separator = named[1].decode("latin-1")
-        elif line.startswith(b"#"):
-            comments.append(place)
-        elif line.strip(_BLANK + b"\n"):
-            break
-        place = end
-    if comments:
-        lines = [line.decode(errors="replace").rstrip("\r") for line in window[place:].split(b"\n", 2)[:2]]
-        if _holds_names(window[comments[-1] :].split(b"\n", 1)[0].decode(errors="replace"), lines):
-            place = comments.pop()
-    return Start(place, separator, len(comments))
 
 
 def _holds_names(comment: str, lines: list[str]) -> bool:
@@ -431,81 +471,6 @@ def line_after(file: str, offset: int, delimiters: str) -> int:
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1
         return start if offset < start < (text.size or 0) else 0
-
-
-def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str) -> Iterator[Chunk]:
-    if begin.offset:
-        text.skip_to(begin.offset)
-    elif text.offset:
-        text.skip_to(0)  # raises: it has been read
-    elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
-        text.take(len(BYTE_ORDER_MARK))
-    rows = begin.row
-    while True:
-        ends = _line_ends(text, text.chunk_size or block_size if text.begun else block_size, delimiters)
-        data = text.take(ends.last)
-        text.begun = True
-        if not len(data):
-            return
-        first, rows = rows + 1, rows + ends.lines
-        data.flags.writeable = False
-        yield Chunk(data, text.name, first, Position(begin.file, text.offset, rows))
-
-
-def _header_in(window: bytes, delimiters: str) -> tuple[Start, int]:
-    """The lines before the header, and the bytes up to the end of its line, 0 if it is not in the window."""
-    start = start_of(window)
-    end = window.find(b"\n", start.size) + 1
-    if b'"' in window[start.size : end]:  # the line may hold line ends, unless its quote is never closed
-        text = np.frombuffer(window, np.uint8)
-        length = (
-            _find_ends(text[start.size : end], delimiters).first or _find_ends(text[start.size :], delimiters).first
-        )
-        end = start.size + length if length else end
-    return start, end
-
-
-def _line_ends(text: ByteStream, block_size: int, delimiters: str) -> _LineEnds:
-    """The line ends in the next block, which grows until it holds one or is the rest of the text."""
-    size, least = block_size, 1
-    while True:
-        window = text.peek(size, least)
-        ends = _find_ends(window, delimiters)
-        is_whole = len(window) < size and text.is_at_end(len(window))  # the last line may lack its line end
-        if is_whole and not ends.is_open:
-            return _LineEnds(ends.first, len(window), ends.lines + (ends.last < len(window)))
-        if ends.last:
-            return ends
-        if (is_whole or size >= text.longest_line) and delimiters and (line := _find_ends(window[:size], "").first):
-            return _LineEnds(line, line, 1)
-        if is_whole:
-            return _LineEnds(0, len(window), 1)
-        if len(window) < size:  # a quote of the lines that have come is still open
-            least = len(window) + 1
-        else:
-            size = _doubled(size, text)
-
-
-def _doubled(size: int, text: ByteStream) -> int:
-    """The size of the next window to look for a line end in; too long a line is refused."""
-    if size >= text.longest_line:
-        raise _too_long(text)
-    return min(2 * size, text.longest_line)
-
-
-def _too_long(text: ByteStream) -> DataError:
-    remedy = "check that every row ends with a line end, or raise `max_line_bytes`"
-    return DataError(f"a line is longer than {text.longest_line:,} bytes", text.name, remedy=remedy)
-
-
-def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
-    """The line ends of a window that begins outside quotes."""
-    places, is_open = np.flatnonzero(window == LINE_END), False
-    if delimiters and QUOTE in window:
-        inside = inside_quotes(window, delimiters)
-        places, is_open = places[~inside[places]], bool(inside[-1])
-    first, last = (int(places[0]) + 1, int(places[-1]) + 1) if len(places) else (0, 0)
-    return _LineEnds(first, last, len(places), is_open)
 
 
 def count_line_ends(lines: np.ndarray) -> int:

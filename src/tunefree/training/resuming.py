@@ -15,7 +15,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.source import Source
-from tunefree.stream.text import open_text
+from tunefree.stream.text import plain_size
 from tunefree.training.callbacks import Callback, Step
 from tunefree.training.stopping import Stop
 
@@ -57,11 +57,19 @@ class RunningDigests:
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             file = self.files[i]
             try:
+<<<<<<< HEAD
                 is_plain = i == position.file and self.is_text and file != "-" and _has_offsets(file)
                 self.take(i, position.offset if is_plain else _size(file))
             except OSError as error:
                 problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
                 raise DataError(problem, file, remedy="leave it in place while it is learned from") from None
+=======
+                is_plain = i == position.file and self.is_text and plain_size(self.files[i]) is not None
+                self.take(i, position.offset if is_plain else _size(self.files[i]))
+            except OSError as error:
+                problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
+                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
+>>>>>>> bytes
 
     def take(self, i: int, size: int) -> None:
         """Take in a file up to a size."""
