@@ -17,11 +17,6 @@ from tunefree.stream.batch import BadRows, Batch, Reason, Tally
 from tunefree.stream.feature_lines import LineEncoder
 from tunefree.stream.keys import ids_of
 from tunefree.stream.source import encoder_of
-<<<<<<< HEAD
-from tunefree.stream.tokens import LineEncoder
-=======
-from tunefree.training.class_weights import weighed, weights_by_label
->>>>>>> bytes
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import target_of, weighed, weights_by_label

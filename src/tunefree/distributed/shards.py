@@ -80,24 +80,9 @@ class Shard(NamedTuple):
 
 
 def pieces_of(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
-<<<<<<< HEAD
     """The pieces of a file, cut by its content."""
-    if formats.named(format).text:
-        with closing(open_text(file)) as text:
-            if text.size is not None:  # reading can begin anywhere
-                return _text_pieces(file, format, delimiter, cut)
-=======
-    """The pieces of a file, cut by its content.
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10) + '1,2' + chr(10) + '3,4' + chr(10))
-    >>> [(piece.start.offset, piece.counted) for piece in pieces_of(str(path), "csv", None, Cut(range_bytes=4))]
-    [(0, 1), (12, 1)]
-    """
     if formats.named(format).text and plain_size(file) is not None:
         return _text_pieces(file, format, delimiter, cut)
->>>>>>> bytes
     return _whole_pieces(file, format, cut)
 
 

@@ -26,6 +26,7 @@ from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.formats import TABLE
+from tunefree.training.targets import class_factors, weights_by_label
 
 ESTIMATORS = Registry(
     "estimator",

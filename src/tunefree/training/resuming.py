@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
@@ -57,19 +56,11 @@ class RunningDigests:
         for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             file = self.files[i]
             try:
-<<<<<<< HEAD
-                is_plain = i == position.file and self.is_text and file != "-" and _has_offsets(file)
+                is_plain = i == position.file and self.is_text and plain_size(file) is not None
                 self.take(i, position.offset if is_plain else _size(file))
             except OSError as error:
                 problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
                 raise DataError(problem, file, remedy="leave it in place while it is learned from") from None
-=======
-                is_plain = i == position.file and self.is_text and plain_size(self.files[i]) is not None
-                self.take(i, position.offset if is_plain else _size(self.files[i]))
-            except OSError as error:
-                problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
-                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
->>>>>>> bytes
 
     def take(self, i: int, size: int) -> None:
         """Take in a file up to a size."""
@@ -83,12 +74,6 @@ class RunningDigests:
             while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
                 self._hashes[i].update(piece)
                 self.sizes[i] += len(piece)
-
-
-def _has_offsets(file: str) -> bool:
-    """Whether an offset counts bytes of a file of text."""
-    with closing(open_text(file)) as text:
-        return text.compressed is None and text.size is not None
 
 
 def _size(file: str) -> int:
