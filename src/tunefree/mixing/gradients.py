@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.losses.contract import has_log_link
-from tunefree.mixing import classes, numbers, rates
+from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT, keep_order, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
     corrections: np.ndarray  # (2, F) weights of the features
     known: Range | None  # of numbers
     has_begun: bool  # whether corrections see more than a constant
-    is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.rates
+    is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.numbers
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
@@ -116,9 +116,8 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
-    link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
-    low, high = (float(link.within(rule.known, end)) for end in (-np.inf, np.inf))
-    mean, unit = float(link.centre_of(rule.known)), float(link.unit_of(rule.known))
+    low, high = map(float, numbers.ends_of(rule.known, rule.is_log))
+    mean, unit = (float(number(rule.known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0
@@ -131,7 +130,7 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
         [
             np.clip(away, -numbers.WIDEST, numbers.WIDEST),
             np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
-            np.full(len(base), link.constant),
+            np.full(len(base), 0.0 if rule.is_log else 1.0),
         ]
     )
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
