@@ -65,21 +65,13 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(n: int, n_classes: int) -> Sizes:
-    """Few rows afford small trees only.
-
-    >>> sizes_of(100, 2), sizes_of(50_000, 7).most_leaves
-    (Sizes(most_leaves=8, least_rows=5, rate=0.1), 31)
-    """
+    """Few rows afford small trees only."""
     leaves = 8 if n < 1000 else 16 if n < 8000 else 31
     return Sizes(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
 
 
 def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
-    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each.
-
-    >>> sizes_of_logarithms(50_000, 20.0)
-    Sizes(most_leaves=16, least_rows=400, rate=0.05)
-    """
+    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each."""
     per_row = min(1.0 / dispersion, 1.0)
     sizes = sizes_of(int(n * per_row), 0)
     least = max(int(min(sizes.least_rows / per_row, n / sizes.most_leaves)), sizes.least_rows)

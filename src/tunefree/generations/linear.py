@@ -20,7 +20,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.kinds import Kind
-from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
+from tunefree.generations.problem import USUAL, Problem, Settings, mean_and_dispersion, scaled_targets
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
@@ -151,7 +151,7 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
             weights[signs * weights[:, 0] < 0.0] = 0.0
             path.append(weights)
     if problem.has_log_link:
-        constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)
+        constant = np.eye(X.shape[1])[:, :1] * np.log(mean_and_dispersion(problem.targets, problem.weights)[0])
         path = [weights + constant for weights in path]
     return Linear(*features, np.stack(path))
 
@@ -177,7 +177,7 @@ def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
 
     Margins are logarithms of the targets' means over the mean of all.
     """
-    mean, dispersion = problem.rates
+    mean, dispersion = mean_and_dispersion(problem.targets, problem.weights)
     y, row_weights = np.minimum(problem.targets / mean, 1e100), problem.weights / dispersion
     q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
     margins = X @ b

@@ -271,11 +271,7 @@ class Room(NamedTuple):
 
 
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split.
-
-    >>> room_of(32_000, 1, None), room_of(100, 3, None)
-    (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
-    """
+    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split."""
     rows = min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
     least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest

@@ -106,7 +106,7 @@ def unit_of(known, is_log):
 
 
 def mean_of(weights, members, known, ends, is_log):
-    """The mean of the predictions of members awake, or the logarithm of their mean; that of the targets if all sleep."""
+    """The mean that members awake predict, of logarithms that of the means; that of the targets if all sleep."""
     total, peak, mean = total_awake(weights, members), -math.inf, 0.0
     if total <= 0.0:
         return within(ends, centre_of(known, True)) if is_log else known.mean[0]
