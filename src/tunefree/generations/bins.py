@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import Call, compiled
+from tunefree.core.schema import Limits
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -22,7 +23,8 @@ PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 class Bins(NamedTuple):
     """The bins by which columns become codes."""
 
-    starts: Annotated[np.ndarray, "int64[starts]"]  # (c + 1,): column j has the points starts[j] .. starts[j + 1]
+    # (c + 1,): column j has the points starts[j] .. starts[j + 1]
+    starts: Annotated[np.ndarray, "int64[starts]", Limits(ascends_to="points")]
     points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of a number, ids of categories
     ranks: Annotated[np.ndarray, "uint8[points]"]  # the code of each category; 0 for edges
     is_categorical: Annotated[np.ndarray, "bool[columns]"]

@@ -14,21 +14,13 @@ import numpy as np
 
 from tunefree.core.numbers import power_below
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number
-from tunefree.core.schema import COUNT, FINITE, Number, Text
+from tunefree.core.schema import COUNT, Record, Text
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
 from tunefree.generations.kinds import KINDS, LINEAR
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import (
-    Problem,
-    Settings,
-    mean_and_dispersion,
-    median_of,
-    prepared,
-    relative,
-    spread_of,
-)
+from tunefree.generations.problem import Problem, mean_and_dispersion, median_of, prepared, relative, spread_of
 from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -71,18 +63,7 @@ class Generation(Part):
     rows = number(FIXED, COUNT)
     n_classes = number(LEARNED, COUNT)
     n_late = number(LEARNED, COUNT)
-    inherited = number(
-        FIXED,
-        {
-            "settings": dict.fromkeys(Settings._fields, Number(1.0 / 64.0, 256.0)),
-            "saved": FINITE,
-            **dict.fromkeys(("rows", "turn"), COUNT),
-        },
-        lambda part: part.inherited._asdict() | {"settings": part.inherited.settings._asdict()},
-        lambda part, saved: setattr(
-            part, "inherited", Inherited(**saved | {"settings": Settings(**saved["settings"])})
-        ),
-    )
+    inherited: Inherited = number(FIXED, Record(Inherited))
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
     model = child(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.numbers import MOST
+from tunefree.core.schema import Number
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.generations.bundles import Exclusive, exclusive_of
 from tunefree.generations.reservoir import MOST_ROWS
@@ -20,6 +21,7 @@ FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
 ROW_FIELDS = ("columns", "targets", "weights", "digests")
+Multiple = Annotated[float, Number(1.0 / 64.0, 256.0)]
 
 
 def mean_and_dispersion(targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
@@ -171,11 +173,11 @@ class Settings(NamedTuple):
     '1.41 times the trees, 2 times the columns'
     """
 
-    trees: float = 1.0
-    columns: float = 1.0  # drawn for a tree, or tried at a node
-    leaves: float = 1.0
-    rate: float = 1.0
-    least: float = 1.0  # rows of a leaf, or of a node that is split
+    trees: Multiple = 1.0
+    columns: Multiple = 1.0  # drawn for a tree, or tried at a node
+    leaves: Multiple = 1.0
+    rate: Multiple = 1.0
+    least: Multiple = 1.0  # rows of a leaf, or of a node that is split
 
     @property
     def fewest_trees(self) -> float:
