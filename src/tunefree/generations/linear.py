@@ -34,6 +34,9 @@ NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # a step that lowers the objective by so small
 FARTHEST_MARGIN = 300.0  # of a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 FORBIDDING = 1e12  # penalty of weights of monotone columns that had the wrong sign without
+# Of an objective at weights (d, K) the value, the gradient (d, K), and a function for the second derivatives (K d, K d)
+# of one output after the other.
+Evaluated = tuple[float, np.ndarray, Callable[[], np.ndarray]]
 
 
 class Linear(NamedTuple):
@@ -97,24 +100,22 @@ def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: A
     return features.T
 
 
-def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    sources, levels, means, scales = [], [], [], []
-    for j in range(problem.columns.shape[1]):
-        known = problem.columns[:, j][~np.isnan(problem.columns[:, j])]
+def _features(problem: Problem) -> tuple[np.ndarray, ...]:
+    """The sources, levels, means and scales of the weights, see :class:`Linear`."""
+    features = list[tuple[float, ...]]()
+    for j, column in enumerate(problem.columns.T):
+        known = column[~np.isnan(column)]
         if problem.is_categorical[j]:
             ids, counts = np.unique(known, return_counts=True)
             kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
-            sources += [j] * len(kept)
-            levels += ids[kept].tolist()
-            means += (counts[kept] / len(known)).tolist()
-            scales += [1.0] * len(kept)
+            shares = counts[kept] / len(known)
+            features += [(j, level, share, 1.0) for level, share in zip(ids[kept], shares, strict=True)]
         elif len(known) and known.min() < known.max():
             most = float(np.abs(known).max())
-            sources.append(j)
-            levels.append(np.nan)
-            means.append(float(np.mean(known / most) * most))
-            scales.append(float(max(np.std(known / most) * most, 1e-300)))
-    return np.array(sources, np.int64), np.array(levels, float), np.array(means, float), np.array(scales, float)
+            parts = known / most
+            features.append((j, np.nan, np.mean(parts) * most, max(np.std(parts) * most, 1e-300)))
+    sources, *others = np.ascontiguousarray(np.array(features, np.float64).reshape(-1, 4).T)
+    return (sources.astype(np.int64), *others)
 
 
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
@@ -164,14 +165,6 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     return weights
 
 
-class Evaluated(NamedTuple):
-    """An objective at some weights (d, K)."""
-
-    value: float
-    gradient: np.ndarray  # (d, K)
-    hessian: Callable[[], np.ndarray]  # (K d, K d), of one output after the other
-
-
 def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
     """The penalised loss, in units of the dispersion, with the second derivatives that are expected.
 
@@ -186,7 +179,7 @@ def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     margins = np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN)
     expected = row_weights * np.exp(r * margins)
     gradient = X.T @ (expected - row_weights * y * np.exp(-q * margins)) + penalty * b
-    return Evaluated(value, gradient[:, None], lambda: (X * expected[:, None]).T @ X + np.diag(penalty + 1e-9))
+    return value, gradient[:, None], lambda: (X * expected[:, None]).T @ X + np.diag(penalty + 1e-9)
 
 
 def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
@@ -205,7 +198,7 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
     diagonal, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
-    return Evaluated(value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal))
+    return value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal)
 
 
 def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
@@ -228,9 +221,9 @@ def _newton(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) ->
     for _ in range(STEPS):
         step = np.linalg.solve(hessian(), gradient.T.reshape(-1)).reshape(weights.shape[::-1]).T
         size = 1.0
-        while size > 1e-4 and not (after := evaluate(weights - size * step)).value < value:
+        while size > 1e-4 and not (after := evaluate(weights - size * step))[0] < value:
             size /= 2.0
-        if size <= 1e-4 or value - after.value < NEAR * abs(value):
+        if size <= 1e-4 or value - after[0] < NEAR * abs(value):
             break
         weights = weights - size * step
         value, gradient, hessian = after

@@ -253,10 +253,8 @@ def add_doubles(
 
 def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> list[Call]:
     """The calls that write the leaves (n, trees) that rows reach by their codes, and add values to sums (n, K)."""
-    add, order = (
-        add_singles if trees.values.dtype == np.float32 else add_doubles,
-        np.arange(len(codes), dtype=np.uint32),
-    )
+    order = np.arange(len(codes), dtype=np.uint32)
+    add = add_singles if trees.values.dtype == np.float32 else add_doubles
     return [(walk, codes, order, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
 
 

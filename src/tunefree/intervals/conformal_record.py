@@ -80,23 +80,17 @@ class Units(NamedTuple):
 
 
 class ConformalRecord(Part):
-    """Scores of the rows of a pass, and widths of residuals.
+    """Scores of the rows of a pass, and widths of residuals."""
 
-    ``loss``: of numbers; None for classes.
-    ``scores``: a uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
-    ``residuals``: likewise of residuals, with the prediction and the row's columns; widths are grown on these.
-    ``widths``: units of scores of numbers, or None.
-    ``adaptive``: what follows the scores of a stream.
-    ``rows``, ``next``: rows learned, and when widths are grown next.
-    """
-
-    loss, power = argument(), argument()
-    rows = number(LEARNED, COUNT)
-    next = number(LEARNED, Number(1, 2**62, whole=True))
+    loss, power = argument(), argument()  # of numbers; None for classes, and where no mean is predicted by its logarithm
+    rows = number(LEARNED, COUNT)  # learned
+    next = number(LEARNED, Number(1, 2**62, whole=True))  # row after which widths are grown
+    # A uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
     scores = child(Reservoir, LEARNED)
+    # Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
     residuals = child(Reservoir, RECORD, blank=lambda record: Reservoir(most=MOST_RESIDUALS))
-    widths = child(Widths, FIXED, may_be_none=True)
-    adaptive = child(Adaptive, LEARNED)
+    widths = child(Widths, FIXED, may_be_none=True)  # units of scores of numbers
+    adaptive = child(Adaptive, LEARNED)  # follows the scores of a stream
 
     def __init__(self, loss: Any) -> None:
         self.loss, self.rows, self.next = loss, 0, FIRST

@@ -75,13 +75,8 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     mean, some = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
     base = np.where(some[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
     away = members - base[:, None]
-    features = np.concatenate(
-        [
-            np.clip(away, -classes.WIDEST, classes.WIDEST) * awake[:, :, None],
-            np.maximum(base, -classes.WIDEST_BASE)[:, None],
-        ],
-        axis=1,
-    )
+    narrow, high = np.clip(away, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
+    features = np.concatenate([narrow * awake[:, :, None], high[:, None]], axis=1)
     features = (features - features.mean(axis=2, keepdims=True)) / UNIT
     dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
     corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
@@ -126,17 +121,12 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
     away, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
     narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
-    features = np.column_stack(
-        [
-            np.clip(away, -numbers.WIDEST, numbers.WIDEST),
-            np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
-            np.full(len(base), 0.0 if rule.is_log else 1.0),
-        ]
-    )
+    clipped = np.clip(away, -numbers.WIDEST, numbers.WIDEST)
+    clipped_base = np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE)
+    features = np.column_stack([clipped, clipped_base, np.full(len(base), 0.0 if rule.is_log else 1.0)])
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
-    mixed, parts = _mean(
-        rule, np.column_stack([base, np.clip(corrected, low, high)]), np.tile(rule.top, (len(base), 1))
-    )
+    candidates = np.column_stack([base, np.clip(corrected, low, high)])
+    mixed, parts = _mean(rule, candidates, np.tile(rule.top, (len(base), 1)))
 
     def derivatives() -> np.ndarray:
         free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))

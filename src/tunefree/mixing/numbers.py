@@ -35,17 +35,7 @@ from tunefree.mixing.bases import (
     total_awake,
     update_exponential,
 )
-from tunefree.mixing.corrections import (
-    LENGTHS,
-    STATES,
-    UNIT,
-    Scratch,
-    keep_order,
-    learn_first,
-    learn_second,
-    write_first,
-    write_second,
-)
+from tunefree.mixing.corrections import LENGTHS, STATES, UNIT, Scratch, learn_first, learn_second, write_both
 
 WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
 WIDEST_BASE = 30.0  # likewise of the base from the mean target
@@ -143,12 +133,9 @@ def write_candidates(
     features[len(members) + 1] = 0.0 if is_log else 1.0 / UNIT
     for i in range(len(features)):
         scratch.ranges[i] = abs(features[i])
-    write_first(first, 0, scratch, known.steepest[0], weight)
-    write_second(second, 1, scratch, known.steepest[1], weight)
+    write_both(first, second, scratch, known.steepest, weight, keeps_order, len(members))
     for c in range(2):
         step = 0.0
-        if keeps_order:
-            keep_order(scratch.weights[c], len(members))
         for i in range(len(features)):
             step += scratch.weights[c, i] * features[i]
         step = base + unit * clip(step, 1e30)
