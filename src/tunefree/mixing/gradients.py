@@ -81,7 +81,8 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
     corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
     corrected += biases / UNIT if biases.shape[1] else 0.0
-    corrected -= _log_sum(corrected)
+    peak = corrected.max(axis=2, keepdims=True)
+    corrected -= peak + np.log(np.exp(corrected - peak).sum(axis=2, keepdims=True))
     candidates = np.concatenate([base[:, None], corrected], axis=1)
     parts = rule.top[:, None] / rule.top.sum() * np.exp(candidates)
     mixed = parts.sum(axis=1)
@@ -101,12 +102,6 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
         return member_slopes + base_slopes[:, :, None] * ratios[:, None]
 
     return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
-
-
-def _log_sum(logs: np.ndarray) -> np.ndarray:
-    """Logarithms of the sums of exponentials over the last axis, which stays."""
-    peak = logs.max(axis=-1, keepdims=True)
-    return peak + np.log(np.exp(logs - peak).sum(axis=-1, keepdims=True))
 
 
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
