@@ -100,7 +100,7 @@ def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: A
     return features.T
 
 
-def _features(problem: Problem) -> tuple[np.ndarray, ...]:
+def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The sources, levels, means and scales of the weights, see :class:`Linear`."""
     features = list[tuple[float, ...]]()
     for j, column in enumerate(problem.columns.T):
@@ -114,8 +114,8 @@ def _features(problem: Problem) -> tuple[np.ndarray, ...]:
             most = float(np.abs(known).max())
             parts = known / most
             features.append((j, np.nan, np.mean(parts) * most, max(np.std(parts) * most, 1e-300)))
-    sources, *others = np.ascontiguousarray(np.array(features, np.float64).reshape(-1, 4).T)
-    return (sources.astype(np.int64), *others)
+    sources, levels, means, scales = np.ascontiguousarray(np.array(features, np.float64).reshape(-1, 4).T)
+    return sources.astype(np.int64), levels, means, scales
 
 
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:

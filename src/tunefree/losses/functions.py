@@ -115,12 +115,12 @@ def no_loss(loss, numbers, y, prediction):
 
 def body_of(name: str, cls: type) -> Callable[..., float]:
     """The function of a class of loss that has a name in the contract."""
-    body: Any = getattr(cls, name, None)
+    body: Callable[..., float] | None = getattr(cls, name, None)
     if body is Loss.left_slope:
         return body_of("slope", cls)
     if body is None:
         raise ModelError(f"the {cls.__name__} loss has no {name}")
-    return body  # type: ignore[no-any-return]
+    return body
 
 
 @cache
