@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import Call, Program, compiled
-from tunefree.core.part import zeros
 from tunefree.generations.derivatives import Rows, differentiating, minimising, write_leaves
 from tunefree.generations.gradient_trees import RIDGE, Work, bound_leaves, draw, grow_tree
 from tunefree.generations.kinds import Kind
@@ -135,9 +134,7 @@ class Boosting:
         varying = np.flatnonzero(codes.max(axis=1) > codes.min(axis=1)).astype(np.int32)
         n_columns = n_drawn(len(varying), settings.columns)
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * len(varying) else 0
-        lengths = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs, "drawn": n_columns}
-        lengths |= {"places": n_columns + 1, "nodes": 2 * most - 1, "leaves": most, "histograms": most}
-        self.work = work = zeros(Work, **lengths)
+        self.work = work = Work.create(n, n_columns, n_outputs, most)
         self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # by each column so far
         signs = np.zeros(len(codes), np.int8) if problem.signs is None else problem.signs
         random = state.integers(1, 2**63, 1).astype(np.uint64)

@@ -28,6 +28,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import compiled
+from tunefree.core.part import zeros
 from tunefree.generations.bins import MISSING
 from tunefree.generations.bundles import Exclusive
 from tunefree.generations.nodes import (
@@ -85,6 +86,14 @@ class Work(NamedTuple):
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
     roots: Annotated[np.ndarray, "int32[1]"]  # of the tree: 0
     leaves: Annotated[np.ndarray, "int32[rows, 1]"]  # that rows reach
+
+    @classmethod
+    def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
+        """Room for trees of so many rows, columns drawn, outputs, and leaves."""
+        lengths = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs}
+        lengths |= {"drawn": n_columns, "places": n_columns + 1}
+        lengths |= {"nodes": 2 * most_leaves - 1, "leaves": most_leaves, "histograms": most_leaves}
+        return zeros(cls, **lengths)
 
 
 @compiled

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import Call, compiled
+from tunefree.compiled.functions import compiled
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
@@ -64,8 +64,7 @@ class Linear(NamedTuple):
         """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
         features = design(columns, *self[:4])
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
-        write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
-        write(*arguments)
+        write_margins(np.ascontiguousarray(features.T), np.ascontiguousarray(self.weights), margins)
         return np.empty((len(features), 0), np.int32), margins
 
     def check(self, n_columns: int) -> None:
@@ -249,21 +248,17 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
 
 
 @compiled
-def _write_margins(
+def write_margins(
     features: Annotated[np.ndarray, "float64[features, rows]"],
     weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],
     margins: Annotated[np.ndarray, "float64[strengths, rows, outputs]"],
 ) -> None:
+    """Add the margins of rows with standardised features."""
     for j in range(len(features)):
         for s in range(len(weights)):
             for k in range(weights.shape[2]):
                 for i in range(features.shape[1]):  # which are next to each other, so that several are added at once
                     margins[s, i, k] += features[j, i] * weights[s, j, k]
-
-
-def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
-    """The call that adds the margins of rows with standardised features (1 + d, n) to zeros (strengths, n, K)."""
-    return _write_margins, features, np.ascontiguousarray(model.weights), margins
 
 
 KIND = Kind(grow_linear)

@@ -95,9 +95,9 @@ def unit_of(known, is_log):
     return known.residual[0]
 
 
-def mean_of(weights, members, known, ends, is_log):
+def mean_of(weights, members, known, is_log):
     """The mean that members awake predict, of logarithms that of the means; that of the targets if all sleep."""
-    total, peak, mean = total_awake(weights, members), -math.inf, 0.0
+    total, peak, mean, ends = total_awake(weights, members), -math.inf, 0.0, ends_of(known, is_log)
     if total <= 0.0:
         return within(ends, centre_of(known, True)) if is_log else known.mean[0]
     for i in range(len(members) if is_log else 0):
@@ -120,11 +120,9 @@ def mean_of_candidates(weights, candidates, is_log):
     return peak + math.log(mean)
 
 
-def write_candidates(
-    first, second, known, members, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
-):
+def write_candidates(first, second, known, members, begun, keeps_order, weight, is_log, scratch, features, candidates):
     """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
-    base, unit = candidates[0], unit_of(known, is_log)
+    base, unit, ends = candidates[0], unit_of(known, is_log), ends_of(known, is_log)
     for i in range(len(members)):
         away = within(ends, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
         features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
@@ -186,10 +184,9 @@ def learn_losses(known, numbers, base, mixed, rate):
     return 8.0 * known.typical[0]
 
 
-@Loop
-def mixing(functions: Functions) -> Callable[..., None]:
-    """The loop over rows, with all losses as cases."""
-    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
+def writer_of_gradient(functions: Functions) -> Callable[..., float]:
+    """The function that writes the gradient of a correction."""
+    slope, curvature = functions.slope_of, functions.curvature_of
 
     def write_gradient(known, c, scratch, features, loss, numbers, y):
         """Write the gradient of correction ``c`` for a target; returns the trace of the second derivative."""
@@ -202,6 +199,13 @@ def mixing(functions: Functions) -> Callable[..., None]:
             norm += features[i] * features[i]
         return max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
 
+    return write_gradient
+
+
+def writer_of_losses(functions: Functions) -> Callable[..., None]:
+    """The function that writes the losses of a row."""
+    value = functions.value_of
+
     def write_losses(known, members, candidates, mixed, loss, numbers, y, losses):
         """Write the losses of the candidates, the mixture, and the members, NaN of those asleep."""
         ends = ends_of(known, numbers[IS_LOG] > 0.0)
@@ -211,6 +215,14 @@ def mixing(functions: Functions) -> Callable[..., None]:
         for i in range(len(members)):
             is_on = is_awake(members[i])
             losses[4 + i] = value(loss, numbers, y, within(ends, members[i, 0])) if is_on else math.nan
+
+    return write_losses
+
+
+@Loop
+def mixing(functions: Functions) -> Callable[..., None]:
+    """The loop over rows, with all losses as cases."""
+    write_gradient, write_losses = writer_of_gradient(functions), writer_of_losses(functions)
 
     def mix(
         base: Weights,
@@ -232,13 +244,11 @@ def mixing(functions: Functions) -> Callable[..., None]:
         keeps_order: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        is_log = numbers[IS_LOG] > 0.0
         for t in range(len(members)):
-            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
-            ends = ends_of(known, is_log)
-            candidates[0] = mean_of(base.means if is_over else base.weights, row, known, ends, is_log)
+            row, weight, begun, is_log = members[t], weights[t], base.rounds[0] > BEGUN, numbers[IS_LOG] > 0.0
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known, is_log)
             write_candidates(
-                first, second, known, row, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
+                first, second, known, row, begun, keeps_order, weight, is_log, scratch, features, candidates
             )
             mixed[t, 0] = mean_of_candidates(top.means if is_over else top.weights, candidates, is_log)
             if weight > 0.0:
