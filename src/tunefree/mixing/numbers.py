@@ -95,9 +95,9 @@ def unit_of(known, is_log):
     return known.residual[0]
 
 
-def mean_of(weights, members, known, is_log):
+def mean_of(weights, members, known, ends, is_log):
     """The mean that members awake predict, of logarithms that of the means; that of the targets if all sleep."""
-    total, peak, mean, ends = total_awake(weights, members), -math.inf, 0.0, ends_of(known, is_log)
+    total, peak, mean = total_awake(weights, members), -math.inf, 0.0
     if total <= 0.0:
         return within(ends, centre_of(known, True)) if is_log else known.mean[0]
     for i in range(len(members) if is_log else 0):
@@ -120,9 +120,11 @@ def mean_of_candidates(weights, candidates, is_log):
     return peak + math.log(mean)
 
 
-def write_candidates(first, second, known, members, begun, keeps_order, weight, is_log, scratch, features, candidates):
+def write_candidates(
+    first, second, known, members, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
+):
     """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
-    base, unit, ends = candidates[0], unit_of(known, is_log), ends_of(known, is_log)
+    base, unit = candidates[0], unit_of(known, is_log)
     for i in range(len(members)):
         away = within(ends, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
         features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
@@ -175,13 +177,13 @@ def learn_target(known, numbers, y, base, rate):
     known.residual[0] = approach(residual, abs(y - base), rate, widest)
 
 
-def learn_losses(known, numbers, base, mixed, rate):
-    """Update the typical losses with the losses of the base and of the mixture; returns the unit of the former."""
+def learn_losses(known, numbers, base, mixed, weight, rate):
+    """Update the typical losses with those of the base and of the mixture; returns the rate of the base's weights."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
-    return 8.0 * known.typical[0]
+    return weight / (8.0 * known.typical[0]) if known.typical[0] > 0.0 else 0.0
 
 
 def writer_of_gradient(functions: Functions) -> Callable[..., float]:
@@ -246,9 +248,10 @@ def mixing(functions: Functions) -> Callable[..., None]:
     ) -> None:
         for t in range(len(members)):
             row, weight, begun, is_log = members[t], weights[t], base.rounds[0] > BEGUN, numbers[IS_LOG] > 0.0
-            candidates[0] = mean_of(base.means if is_over else base.weights, row, known, is_log)
+            ends = ends_of(known, is_log)
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known, ends, is_log)
             write_candidates(
-                first, second, known, row, begun, keeps_order, weight, is_log, scratch, features, candidates
+                first, second, known, row, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
             )
             mixed[t, 0] = mean_of_candidates(top.means if is_over else top.weights, candidates, is_log)
             if weight > 0.0:
@@ -257,8 +260,7 @@ def mixing(functions: Functions) -> Callable[..., None]:
                 learn_second(second, scratch, write_gradient(known, 1, scratch, features, loss, numbers, y), weight)
                 learn_target(known, numbers, y, candidates[0], rate)
                 write_losses(known, row, candidates, mixed[t, 0], loss, numbers, y, losses)
-                unit = learn_losses(known, numbers, losses[0], losses[3], rate)
-                update_exponential(base, losses[4:], weight / unit if unit > 0.0 else 0.0)
+                update_exponential(base, losses[4:], learn_losses(known, numbers, losses[0], losses[3], weight, rate))
                 enter(account, top, losses[:3], losses[3], weight, 8.0 * known.typical[1])
 
     return mix
