@@ -86,10 +86,9 @@ def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
     for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
         trial = Trial(grower, rows, 1, 0.0)
         course = Course(trial, settings)
-        assert (
-            np.isfinite(course.judged[0].losses).all() and course.judged[0].losses.std() > 0.0 < course.judged[0].work
-        )
-        assert (course.judged[0].imagined > 0.0) == is_class
+        [judged] = course.judged
+        assert np.isfinite(judged.losses).all() and judged.losses.std() > 0.0 < judged.work
+        assert (judged.imagined > 0.0) == is_class
     assert inherited(grower, rows, 1, RICH).turn > 0
 
 

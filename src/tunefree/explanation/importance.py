@@ -319,7 +319,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
         columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
-        birth = Birth.of(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
+        birth = Birth(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one.as_born()) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []

@@ -26,7 +26,7 @@ from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.generations.trees import Trees
 from tunefree.learners.weights import read
 from tunefree.losses.contract import has_log_link
-from tunefree.mixing import classes, numbers, rates
+from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT
 from tunefree.mixing.gradients import Rule
@@ -187,9 +187,8 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
 def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     """Mixed numbers, or logarithms, (N, 1) from the predictions of members (N, M)."""
     known: Any = rule.known
-    link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
-    low, high = (np.float64(link.within(known, end)) for end in (-np.inf, np.inf))
-    mean, unit = float(link.centre_of(known)), float(link.unit_of(known))
+    low, high = map(np.float64, numbers.ends_of(known, rule.is_log))
+    mean, unit = (float(number(known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     values, total = graph.add("Clip", members, low, high), rule.base.sum()
     base = _mean(graph, rule, values, rule.base / max(total, LEAST))
     scale = np.float64(1.0 / unit if unit > 0.0 and rule.has_begun else 0.0)
@@ -200,7 +199,7 @@ def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
         _features(graph, graph.add("Sub", base, np.float64(mean)), scale, numbers.WIDEST_BASE),
     ]
     steps = graph.add("MatMul", graph.joined(features), rule.corrections[:, :-1].T * (unit / UNIT))
-    steps = graph.add("Add", steps, rule.corrections[None, :, -1] * (link.constant * unit / UNIT))
+    steps = graph.add("Add", steps, rule.corrections[None, :, -1] * (0.0 if rule.is_log else unit / UNIT))
     corrected = graph.add("Clip", graph.add("Add", steps, base), low, high)
     return _mean(graph, rule, graph.joined([base, corrected]), rule.top)
 

@@ -10,7 +10,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import Call, compiled
+from tunefree.compiled.functions import compiled
+from tunefree.core.schema import Limits
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -22,7 +23,8 @@ PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 class Bins(NamedTuple):
     """The bins by which columns become codes."""
 
-    starts: Annotated[np.ndarray, "int64[starts]"]  # (c + 1,): column j has the points starts[j] .. starts[j + 1]
+    # (c + 1,): column j has the points starts[j] .. starts[j + 1]
+    starts: Annotated[np.ndarray, "int64[starts]", Limits(ascends_to="points")]
     points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of a number, ids of categories
     ranks: Annotated[np.ndarray, "uint8[points]"]  # the code of each category; 0 for edges
     is_categorical: Annotated[np.ndarray, "bool[columns]"]
@@ -123,7 +125,7 @@ def place_of(points, low, high, x):
 
 
 @compiled
-def _write_codes(
+def write_codes(
     bins: Bins,
     columns: Annotated[np.ndarray, "float64[rows, columns]"],
     codes: Annotated[np.ndarray, "uint8[rows, columns]"],
@@ -146,11 +148,5 @@ def _write_codes(
 def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
     """Codes (n, c) uint8 of rows."""
     codes = np.empty(columns.shape, np.uint8)
-    write, *arguments = call_on(bins, np.ascontiguousarray(columns), codes)
-    write(*arguments)
+    write_codes(bins, np.ascontiguousarray(columns), codes)
     return codes
-
-
-def call_on(bins: Bins, columns: np.ndarray, codes: np.ndarray) -> Call:
-    """The call that writes the codes (n, c) of rows."""
-    return _write_codes, bins, columns, codes

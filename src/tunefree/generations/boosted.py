@@ -14,16 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from tunefree.compiled.functions import Call, Program, compiled
-from tunefree.generations.derivatives import (
-    Rows,
-    differentiating,
-    minimising,
-    write_derivatives_of_classes,
-    write_derivatives_of_two,
-    write_leaves,
-    write_powers,
-    write_residuals,
-)
+from tunefree.generations.derivatives import Rows, differentiating, minimising, write_leaves
 from tunefree.generations.gradient_trees import RIDGE, Work, bound_leaves, draw, grow_tree
 from tunefree.generations.kinds import Kind
 from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
@@ -65,21 +56,13 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(n: int, n_classes: int) -> Sizes:
-    """Few rows afford small trees only.
-
-    >>> sizes_of(100, 2), sizes_of(50_000, 7).most_leaves
-    (Sizes(most_leaves=8, least_rows=5, rate=0.1), 31)
-    """
+    """Few rows afford small trees only."""
     leaves = 8 if n < 1000 else 16 if n < 8000 else 31
     return Sizes(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
 
 
 def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
-    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each.
-
-    >>> sizes_of_logarithms(50_000, 20.0)
-    Sizes(most_leaves=16, least_rows=400, rate=0.05)
-    """
+    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each."""
     per_row = min(1.0 / dispersion, 1.0)
     sizes = sizes_of(int(n * per_row), 0)
     least = max(int(min(sizes.least_rows / per_row, n / sizes.most_leaves)), sizes.least_rows)
@@ -141,12 +124,11 @@ class Boosting:
         self.bins, codes, exclusive = problem.binned
         n, n_outputs, state = len(problem.columns), len(self.start), np.random.default_rng([seed, 1])
         sizes = sizes_of(n, problem.n_classes)
-        self.centre, self.spread, targets, self.loss, self.steep = scaled_targets(problem)
+        self.centre, self.spread, targets, self.loss, dispersion = scaled_targets(problem)
+        steep = 0.0 if self.loss is None else steepness(self.loss, targets)
         if problem.has_log_link:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
-            sizes = sizes_of_logarithms(n, self.steep)
-        elif self.loss is not None:
-            self.steep = steepness(self.loss, targets)
+            sizes, steep = sizes_of_logarithms(n, dispersion), dispersion
         most, least, rate = sizes.times(settings)
         self.rows = Rows(np.tile(self.start, (n, 1)), targets, problem.weights)
         varying = np.flatnonzero(codes.max(axis=1) > codes.min(axis=1)).astype(np.int32)
@@ -159,7 +141,7 @@ class Boosting:
         columns, nodes = (self.bins.n_codes, self.bins.is_categorical, signs), np.empty((2, len(work.nodes), 2))
         self.program = Program(
             [
-                *self._derivatives(),
+                differentiating(problem.n_classes, self.loss, steep, self.rows, work.gradients, work.curvatures),
                 (draw, work, ROWS if n >= 2 * least else 1.0, varying, gained, n_best, random),
                 (grow_tree, work, codes, *columns, exclusive, least, gained, random),
                 self._leaves(rate),
@@ -167,20 +149,6 @@ class Boosting:
                 (add_values, work, codes, self.values, self.rows.margins),
             ]
         )
-
-    def _derivatives(self) -> list[Call]:
-        """The calls that write gradients and second derivatives of the rows."""
-        (margins, targets, weights), gradients, curvatures = self.rows, self.work.gradients, self.work.curvatures
-        if self.loss is not None:
-            return [differentiating(self.loss, self.rows, self.steep, gradients, curvatures)]
-        if len(self.start) > 1:
-            powers = np.empty_like(margins)
-            return [
-                (write_powers, margins.reshape(-1), powers.reshape(-1)),
-                (write_derivatives_of_classes, powers, targets, weights, gradients, curvatures),
-            ]
-        write = write_derivatives_of_two if self.problem.n_classes else write_residuals
-        return [(write, margins[:, 0], targets, weights, gradients[:, 0], curvatures[:, 0])]
 
     def _leaves(self, rate: float) -> Call:
         """The call that writes the values of the leaves."""

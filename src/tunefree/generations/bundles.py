@@ -58,15 +58,6 @@ def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndar
     return bundled
 
 
-class Runs(NamedTuple):
-    """Runs of features."""
-
-    starts: np.ndarray  # (r,) the first feature of each
-    stops: np.ndarray  # (r,) one more than the last, UNLIMITED for the last run
-    shares: np.ndarray  # (r,) of the rows that have one of its features
-    sizes: np.ndarray  # (r,) features that some rows have
-
-
 class Bundles(Part):
     """Statistics of the rows so far from which bundles of features follow.
 
@@ -75,7 +66,7 @@ class Bundles(Part):
     >>> bundles = Bundles()
     >>> bundles.add(2, np.array([0, 0, 1, 1]), np.array([1, 5, 3, 5]), np.array([1.0, 0.5, 1.0, 1.5]))
     >>> bundles.runs()
-    Runs(starts=array([1, 5]), stops=array([5, 6]), shares=array([1., 1.]), sizes=array([2, 1]))
+    (array([1, 5]), array([5, 6]), array([1., 1.]), array([2, 1]))
     """
 
     limits = array("int32", ("b",), LEARNED, low=0)
@@ -111,8 +102,12 @@ class Bundles(Part):
         features = features[features < len(self.counts)]
         self.limits[features], self.counts[features] = UNLIMITED, 0
 
-    def runs(self) -> Runs:
-        """The fewest runs of features such that no row so far has two of a run; unused features are left out."""
+    def runs(self) -> tuple[np.ndarray, ...]:
+        """The fewest runs of features such that no row so far has two of a run; unused features are left out.
+
+        Of each (r,) the first feature and one more than the last, UNLIMITED for the last run; the share of the rows
+        that have one of its features; and how many features some rows have.
+        """
         ends = np.minimum.accumulate(self.limits[::-1])[::-1].tolist()
         starts = [1]
         while starts[-1] < len(ends) and ends[starts[-1]] < UNLIMITED:
@@ -120,5 +115,5 @@ class Bundles(Part):
         stops = np.array([*starts[1:], UNLIMITED])
         padded = np.append(self.counts, 0)
         counts, sizes = np.add.reduceat(padded, starts), np.add.reduceat(np.minimum(padded, 1), starts)
-        runs = Runs(np.array(starts), stops, counts / max(self.rows, 1), sizes)
-        return Runs(*(part[sizes > 0] for part in runs))
+        runs = np.array(starts), stops, counts / max(self.rows, 1), sizes
+        return tuple(part[sizes > 0] for part in runs)

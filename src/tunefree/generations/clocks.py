@@ -25,11 +25,7 @@ class Event(NamedTuple):
 
 
 def births(after: int) -> Event:
-    """The first birth of the doubling clock after ``after`` rows.
-
-    >>> births(0), births(16).birth, births(4000)
-    (Event(birth=16, takeover=16), 23, Event(birth=4096, takeover=4608))
-    """
+    """The first birth of the doubling clock after ``after`` rows."""
     step = 0
     while birth_of(step) <= after:
         step += 1

@@ -220,12 +220,7 @@ class Columns(Part):
         return [key for key in keys if key in self._place]
 
     def completed(self, matrix: np.ndarray) -> np.ndarray:
-        """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before.
-
-        >>> columns = Columns([1, 2, -(1 * BUNDLE + 3)], [0.0, 0.0, np.nan])
-        >>> columns.completed(np.array([[0.0, 1.0], [1.0, 0.0]]))[:, 2]
-        array([2., 1.])
-        """
+        """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before."""
         n_before = matrix.shape[1]
         if n_before == len(self.keys):
             return matrix
@@ -245,12 +240,7 @@ class Columns(Part):
         return completed
 
     def words_of(self, matrix: np.ndarray) -> Block:
-        """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles.
-
-        >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
-        >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
-        array([2, 5], dtype=int32)
-        """
+        """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles."""
         keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
         are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
         row, place = np.nonzero(known * are_numbers)

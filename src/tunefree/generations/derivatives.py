@@ -42,61 +42,36 @@ def power_of_e(power):
     return series * np.int64((whole + BIAS) << MANTISSA_BITS).view(np.float64)
 
 
-@compiled
-def write_derivatives_of_two(
-    margins: Annotated[np.ndarray, "float64[rows]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    gradients: Annotated[np.ndarray, "float32[rows]"],
-    curvatures: Annotated[np.ndarray, "float32[rows]"],
-) -> None:
-    """Write gradients and second derivatives of two classes, by the log-odds."""
+def differentiate_two(margins, targets, weights, gradients, curvatures):
+    """Write derivatives of the log-loss of two classes, by the log-odds."""
     for i in range(len(margins)):
         p = 1.0 / (1.0 + power_of_e(-margins[i]))
         gradients[i] = weights[i] * (p - targets[i])
         curvatures[i] = weights[i] * max(p * (1.0 - p), LEAST_CURVATURE)
 
 
-@compiled
-def write_powers(
-    margins: Annotated[np.ndarray, "float64[entries]"], powers: Annotated[np.ndarray, "float64[entries]"]
-) -> None:
-    """Write powers of e; steps of margins are bounded, so that sums of these are finite."""
-    for i in range(len(margins)):
-        powers[i] = power_of_e(margins[i])
+def differentiate_classes(margins, targets, weights, powers, gradients, curvatures):
+    """Write derivatives of the log-loss of several classes: shares of powers of e are probabilities.
 
-
-@compiled
-def write_derivatives_of_classes(
-    powers: Annotated[np.ndarray, "float64[rows, outputs]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    gradients: Annotated[np.ndarray, "float32[rows, outputs]"],
-    curvatures: Annotated[np.ndarray, "float32[rows, outputs]"],
-) -> None:
-    """Write gradients and second derivatives of several classes, from powers of e; their shares are probabilities."""
-    n_outputs = powers.shape[1]
-    for i in range(len(powers)):
-        total, weight = 0.0, weights[i]
-        for k in range(n_outputs):
-            total += powers[i, k]
+    Steps of margins are bounded, so that sums of powers are finite.
+    """
+    for q in range(len(margins)):
+        powers[q] = power_of_e(margins[q])
+    n_outputs = len(margins) // max(len(targets), 1)
+    for i in range(len(targets)):
+        total, weight, first = 0.0, weights[i], i * n_outputs
+        for q in range(first, first + n_outputs):
+            total += powers[q]
         over = 1.0 / total
-        for k in range(n_outputs):
-            p = powers[i, k] * over
-            gradients[i, k] = weight * p
-            curvatures[i, k] = weight * max(p * (1.0 - p), LEAST_CURVATURE)
-        of_row = np.int64(targets[i])
-        gradients[i, of_row] = weight * (powers[i, of_row] * over - 1.0)
+        for q in range(first, first + n_outputs):
+            p = powers[q] * over
+            gradients[q] = weight * p
+            curvatures[q] = weight * max(p * (1.0 - p), LEAST_CURVATURE)
+        of_row = first + np.int64(targets[i])
+        gradients[of_row] = weight * (powers[of_row] * over - 1.0)
 
 
-@compiled
-def write_residuals(
-    margins: Annotated[np.ndarray, "float64[rows]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    gradients: Annotated[np.ndarray, "float32[rows]"],
-    curvatures: Annotated[np.ndarray, "float32[rows]"],
-) -> None:
+def differentiate_squares(margins, targets, weights, gradients, curvatures):
     """Write derivatives of half of the square loss, of targets in units of their spread."""
     for i in range(len(margins)):
         gradients[i] = weights[i] * clip(margins[i] - targets[i], 1e15)
@@ -108,32 +83,42 @@ def _differentiate(functions):
     slope, curvature = functions.slope_of, functions.curvature_of
 
     def write_derivatives(
+        n_classes: int,
         loss: int,
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        margins: Annotated[np.ndarray, "float64[rows, 1]"],
+        steep: float,
+        margins: Annotated[np.ndarray, "float64[entries]"],
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
-        steep: float,
-        gradients: Annotated[np.ndarray, "float32[rows, 1]"],
-        curvatures: Annotated[np.ndarray, "float32[rows, 1]"],
+        powers: Annotated[np.ndarray, "float64[entries]"],
+        gradients: Annotated[np.ndarray, "float32[entries]"],
+        curvatures: Annotated[np.ndarray, "float32[entries]"],
     ) -> None:
-        for i in range(len(margins)):
-            gradients[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
-            curvatures[i, 0] = weights[i]
+        if n_classes > 2:
+            differentiate_classes(margins, targets, weights, powers, gradients, curvatures)
+        elif n_classes > 0:
+            differentiate_two(margins, targets, weights, gradients, curvatures)
+        elif steep == 0.0:
+            differentiate_squares(margins, targets, weights, gradients, curvatures)
+        for i in range(len(margins) if steep > 0.0 else 0):
+            gradients[i] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i]) / steep, 1e6)
+            curvatures[i] = weights[i]
             if numbers[IS_LOG] > 0.0:  # of a target that is its mean, as expected
-                mean = exponential(margins[i, 0])
-                curvatures[i, 0] = weights[i] * min(curvature(loss, numbers, mean, margins[i, 0]) / steep, 1e6)
+                mean = exponential(margins[i])
+                curvatures[i] = weights[i] * min(curvature(loss, numbers, mean, margins[i]) / steep, 1e6)
 
     return write_derivatives
 
 
-def differentiating(loss: Any, rows: Rows, steep: float, gradients: np.ndarray, curvatures: np.ndarray) -> Call:
-    """The call that writes slopes of a loss in units of ``steep``, and weights for second derivatives.
+def differentiating(n_classes: int, loss: Any, steep: float, rows: Rows, *written: np.ndarray) -> Call:
+    """The call that writes gradients and second derivatives (n, K) of rows.
 
-    Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
+    Those of a loss of numbers are slopes in units of ``steep``, which is 0 without one, and weights for second
+    derivatives, which many losses lack. With a logarithmic link these are those expected, in the same unit.
     """
     objective = Objective("regression", loss)
-    return _differentiate.compiled(), objective.codes.item(LOSS), objective.numbers, *rows, steep, gradients, curvatures
+    flat = (array.reshape(-1) for array in (*rows, np.empty_like(rows.margins), *written))
+    return _differentiate.compiled(), n_classes, objective.codes.item(LOSS), objective.numbers, steep, *flat
 
 
 @compiled

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import threading
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,50 +14,39 @@ import numpy as np
 
 from tunefree.core.numbers import power_below
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number
-from tunefree.core.schema import COUNT, FINITE, Number, Text
+from tunefree.core.schema import COUNT, Record, Text
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
 from tunefree.generations.kinds import KINDS, LINEAR
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import Problem, Rates, Settings, median_of, prepared, relative, spread_of
+from tunefree.generations.problem import Problem, mean_and_dispersion, median_of, prepared, relative, spread_of
 from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
 REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
 
 
-@dataclass(frozen=True, eq=False)
 class Birth:
-    """The rows on which generations of some kinds are grown."""
+    """The rows on which generations of some kinds are grown.
 
-    rows: int  # learned before, which is also the seed
-    clock: int  # see tunefree.pool.slots.Slot
-    keys: np.ndarray  # (c,) int64 of the columns, ascending
-    sample: Problem  # as the rows were kept, with weights of at most 1
-    lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
+    ``rows``: learned before, which is also the seed.
+    ``clock``: see :class:`tunefree.pool.slots.Slot`.
+    ``keys``: (c,) int64 of the columns, ascending.
+    ``kept``: arrays of rows by name, see :meth:`tunefree.generations.reservoir.Reservoir.kept`.
+    ``signs``: of monotone columns, by features.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        rows: int,
-        clock: int,
-        keys: np.ndarray,
-        kept: dict[str, Any],
-        n_classes: int,
-        loss: Any,
-        signs: dict[int, int],
-    ) -> Birth:
-        """A birth on rows kept, as arrays by name; ``signs`` are the signs of monotone columns, by features."""
-        column_signs = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8) if signs else None
-        kept = kept | {"weights": kept["weights"] / kept["weights"].max()}
-        settled = {"n_classes": n_classes, "loss": loss, "signs": column_signs}
-        return cls(rows, clock, keys, Problem(is_categorical=is_categorical(keys), **settled, **kept))
-
-    @cached_property
-    def observations(self) -> np.ndarray:
-        """The observations (m,) uint64, or groups, that a generation may know, ascending."""
-        return np.unique(self.sample.digests)
+    def __init__(
+        self, rows: int, clock: int, keys: np.ndarray, kept: dict[str, Any], n_classes: int, loss: Any, signs: Any
+    ) -> None:
+        self.rows, self.clock, self.keys = rows, clock, keys
+        self.lock = threading.Lock()  # of problem, which the first of the kinds computes
+        settled = {"n_classes": n_classes, "loss": loss, "is_categorical": is_categorical(keys)}
+        if signs:
+            settled["signs"] = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8)
+        self.sample = Problem(**kept | settled | {"weights": kept["weights"] / kept["weights"].max()})
+        self.observations = np.unique(self.sample.digests)  # or groups, that a generation may know
 
     @cached_property
     def problem(self) -> Problem:
@@ -75,18 +63,7 @@ class Generation(Part):
     rows = number(FIXED, COUNT)
     n_classes = number(LEARNED, COUNT)
     n_late = number(LEARNED, COUNT)
-    inherited = number(
-        FIXED,
-        {
-            "settings": dict.fromkeys(Settings._fields, Number(1.0 / 64.0, 256.0)),
-            "saved": FINITE,
-            **dict.fromkeys(("rows", "turn"), COUNT),
-        },
-        lambda part: part.inherited._asdict() | {"settings": part.inherited.settings._asdict()},
-        lambda part, saved: setattr(
-            part, "inherited", Inherited(**saved | {"settings": Settings(**saved["settings"])})
-        ),
-    )
+    inherited: Inherited = number(FIXED, Record(Inherited))
     keys = array("int64", (None,), FIXED)
     observations = array("uint64", (None,), FIXED)
     model = child(
@@ -111,8 +88,8 @@ class Generation(Part):
         learners = learners_of(KINDS[kind].wealth if sample.signs is None else 0.0)
         objective = objective_of(sample.n_classes, loss)
         if has_log_link(loss) and len(sample.targets):
-            rates = Rates.of(sample.targets, relative(sample.weights))
-            objective.grain = power_below(rates.dispersion * rates.mean ** (2.0 - loss.power))
+            mean, dispersion = mean_and_dispersion(sample.targets, relative(sample.weights))
+            objective.grain = power_below(dispersion * mean ** (2.0 - loss.power))
         elif is_robust(loss) and len(sample.targets):  # or else the first row, if it is an outlier, is the unit
             spread = spread_of(sample.targets, sample.weights, median_of(sample.targets, sample.weights))
             objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0

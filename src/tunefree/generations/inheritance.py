@@ -88,10 +88,6 @@ class Trial:
         if self.is_possible:
             self.earlier = prepared(problem.part(earlier))
 
-    def work(self, settings: Settings) -> float:
-        """The work of growing trees on the earlier rows to judge settings."""
-        return self.kind.work_of_trial(settings, self.earlier, len(self.earlier.targets))
-
     def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
         """The losses of the later rows at margins (n, K)."""
         problem, imagined = self.later, 0.0
@@ -100,13 +96,9 @@ class Trial:
             losses = -logs[np.arange(len(logs)), problem.targets.astype(np.int64)]
             imagined = float(np.quantile(-np.partition(logs, -2, axis=1)[:, -2], SUREST))
         else:
-            losses = measured(Objective("regression", problem.loss), problem.targets, np.ascontiguousarray(margins))
-        return Judged(
-            settings,
-            self.work(settings),
-            problem.weights / problem.weights.mean() * np.minimum(losses, MOST_LOSS),
-            imagined,
-        )
+            losses = measured(Objective("regression", problem.loss), problem.targets, margins)
+        losses = problem.weights / problem.weights.mean() * np.minimum(losses, MOST_LOSS)
+        return Judged(settings, self.kind.work_of_trial(settings, self.earlier), losses, imagined)
 
     def is_better(self, new: Judged, old: Judged) -> bool:
         """Whether the new loss is surely smaller, by the gain that more work must bring; less work may lose as much."""
@@ -132,7 +124,7 @@ class Course:
     def go_on(self) -> bool:
         """Grow the trees of one more step; False where there is no room for more, or not enough work is saved."""
         more = self.settings._replace(trees=MORE * self.trees)
-        work = self.trial.work(more) - self.judged[-1].work
+        work = self.trial.kind.work_of_trial(more, self.trial.earlier) - self.judged[-1].work
         if more.trees > self.trial.kind.most_trees(more, self.trial.earlier) or work > self.trial.saved:
             return False
         self.trial.saved -= work
@@ -172,8 +164,6 @@ def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inh
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
     saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)
-    if n - int(EARLIER * n) < FEWEST:
-        return before._replace(saved=saved)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     settings = before.for_rows(n_earlier).settings
 

@@ -37,9 +37,9 @@ class Kind(NamedTuple):
     most_trees: Callable[[Settings, Problem], float] = lambda settings, problem: 1.0
     is_monotone: bool = False  # whether its trees rise and fall with columns as the signs of a problem ask for
 
-    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
-        """The work of growing the trees of a trial on so many rows."""
-        return self.judged(problem) * self.work(settings, problem, n)
+    def work_of_trial(self, settings: Settings, problem: Problem, n: int | None = None) -> float:
+        """The work of growing the trees of a trial on so many rows, by default those of the problem."""
+        return self.judged(problem) * self.work(settings, problem, len(problem.targets) if n is None else n)
 
 
 def registered(are_monotone: bool = False) -> tuple[str, ...]:

@@ -141,10 +141,8 @@ class LivingLeaves(Part):
         weights, units = read(self.state)
         weights = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
         largest = float(np.abs(weights).max(initial=0.0))
-        levels = (
-            (weights / largest).astype(np.float16) if largest > 0.0 else np.zeros((0, weights.shape[1]), np.float16)
-        )
-        return FrozenLeaves(self.objective.copied(), levels, largest)
+        levels = weights / largest if largest > 0.0 else weights[:0]
+        return FrozenLeaves(self.objective.copied(), levels.astype(np.float16), largest)
 
     def add_class(self, n_classes: int) -> None:
         """Add an output, whose weights begin at 0."""
@@ -155,11 +153,7 @@ class LivingLeaves(Part):
 
 
 def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Sums of margins, clipped to the range of finite numbers.
-
-    >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
-    [3.0, 1.7976931348623157e+308]
-    """
+    """Sums of margins, clipped to the range of finite numbers."""
     with np.errstate(over="ignore"):
         return np.clip(margins + others, -MOST, MOST)
 

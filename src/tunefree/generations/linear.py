@@ -14,13 +14,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.compiled.functions import Call, compiled
+from tunefree.compiled.functions import compiled
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.kinds import Kind
-from tunefree.generations.problem import USUAL, Problem, Settings, scaled_targets
+from tunefree.generations.problem import USUAL, Problem, Settings, mean_and_dispersion, scaled_targets
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
@@ -34,6 +34,9 @@ NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # a step that lowers the objective by so small
 FARTHEST_MARGIN = 300.0  # of a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 FORBIDDING = 1e12  # penalty of weights of monotone columns that had the wrong sign without
+# Of an objective at weights (d, K) the value, the gradient (d, K), and a function for the second derivatives (K d, K d)
+# of one output after the other.
+Evaluated = tuple[float, np.ndarray, Callable[[], np.ndarray]]
 
 
 class Linear(NamedTuple):
@@ -61,8 +64,7 @@ class Linear(NamedTuple):
         """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
         features = design(columns, *self[:4])
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
-        write, *arguments = call_on(self, np.ascontiguousarray(features.T), margins)
-        write(*arguments)
+        write_margins(np.ascontiguousarray(features.T), np.ascontiguousarray(self.weights), margins)
         return np.empty((len(features), 0), np.int32), margins
 
     def check(self, n_columns: int) -> None:
@@ -98,23 +100,21 @@ def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: A
 
 
 def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    sources, levels, means, scales = [], [], [], []
-    for j in range(problem.columns.shape[1]):
-        known = problem.columns[:, j][~np.isnan(problem.columns[:, j])]
+    """The sources, levels, means and scales of the weights, see :class:`Linear`."""
+    features = list[tuple[float, ...]]()
+    for j, column in enumerate(problem.columns.T):
+        known = column[~np.isnan(column)]
         if problem.is_categorical[j]:
             ids, counts = np.unique(known, return_counts=True)
             kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
-            sources += [j] * len(kept)
-            levels += ids[kept].tolist()
-            means += (counts[kept] / len(known)).tolist()
-            scales += [1.0] * len(kept)
+            shares = counts[kept] / len(known)
+            features += [(j, level, share, 1.0) for level, share in zip(ids[kept], shares, strict=True)]
         elif len(known) and known.min() < known.max():
             most = float(np.abs(known).max())
-            sources.append(j)
-            levels.append(np.nan)
-            means.append(float(np.mean(known / most) * most))
-            scales.append(float(max(np.std(known / most) * most, 1e-300)))
-    return np.array(sources, np.int64), np.array(levels, float), np.array(means, float), np.array(scales, float)
+            parts = known / most
+            features.append((j, np.nan, np.mean(parts) * most, max(np.std(parts) * most, 1e-300)))
+    sources, levels, means, scales = np.ascontiguousarray(np.array(features, np.float64).reshape(-1, 4).T)
+    return sources.astype(np.int64), levels, means, scales
 
 
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
@@ -151,7 +151,7 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
             weights[signs * weights[:, 0] < 0.0] = 0.0
             path.append(weights)
     if problem.has_log_link:
-        constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)
+        constant = np.eye(X.shape[1])[:, :1] * np.log(mean_and_dispersion(problem.targets, problem.weights)[0])
         path = [weights + constant for weights in path]
     return Linear(*features, np.stack(path))
 
@@ -164,20 +164,12 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     return weights
 
 
-class Evaluated(NamedTuple):
-    """An objective at some weights (d, K)."""
-
-    value: float
-    gradient: np.ndarray  # (d, K)
-    hessian: Callable[[], np.ndarray]  # (K d, K d), of one output after the other
-
-
 def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
     """The penalised loss, in units of the dispersion, with the second derivatives that are expected.
 
     Margins are logarithms of the targets' means over the mean of all.
     """
-    mean, dispersion = problem.rates
+    mean, dispersion = mean_and_dispersion(problem.targets, problem.weights)
     y, row_weights = np.minimum(problem.targets / mean, 1e100), problem.weights / dispersion
     q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
     margins = X @ b
@@ -186,7 +178,7 @@ def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     margins = np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN)
     expected = row_weights * np.exp(r * margins)
     gradient = X.T @ (expected - row_weights * y * np.exp(-q * margins)) + penalty * b
-    return Evaluated(value, gradient[:, None], lambda: (X * expected[:, None]).T @ X + np.diag(penalty + 1e-9))
+    return value, gradient[:, None], lambda: (X * expected[:, None]).T @ X + np.diag(penalty + 1e-9)
 
 
 def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
@@ -205,7 +197,7 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
     diagonal, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
-    return Evaluated(value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal))
+    return value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal)
 
 
 def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
@@ -228,9 +220,9 @@ def _newton(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) ->
     for _ in range(STEPS):
         step = np.linalg.solve(hessian(), gradient.T.reshape(-1)).reshape(weights.shape[::-1]).T
         size = 1.0
-        while size > 1e-4 and not (after := evaluate(weights - size * step)).value < value:
+        while size > 1e-4 and not (after := evaluate(weights - size * step))[0] < value:
             size /= 2.0
-        if size <= 1e-4 or value - after.value < NEAR * abs(value):
+        if size <= 1e-4 or value - after[0] < NEAR * abs(value):
             break
         weights = weights - size * step
         value, gradient, hessian = after
@@ -256,21 +248,17 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
 
 
 @compiled
-def _write_margins(
+def write_margins(
     features: Annotated[np.ndarray, "float64[features, rows]"],
     weights: Annotated[np.ndarray, "float64[strengths, features, outputs]"],
     margins: Annotated[np.ndarray, "float64[strengths, rows, outputs]"],
 ) -> None:
+    """Add the margins of rows with standardised features."""
     for j in range(len(features)):
         for s in range(len(weights)):
             for k in range(weights.shape[2]):
                 for i in range(features.shape[1]):  # which are next to each other, so that several are added at once
                     margins[s, i, k] += features[j, i] * weights[s, j, k]
-
-
-def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
-    """The call that adds the margins of rows with standardised features (1 + d, n) to zeros (strengths, n, K)."""
-    return _write_margins, features, np.ascontiguousarray(model.weights), margins
 
 
 KIND = Kind(grow_linear)

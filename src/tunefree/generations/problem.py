@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.numbers import MOST
+from tunefree.core.schema import Number
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.generations.bundles import Exclusive, exclusive_of
 from tunefree.generations.reservoir import MOST_ROWS
@@ -20,26 +21,22 @@ FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
 ROW_FIELDS = ("columns", "targets", "weights", "digests")
+Multiple = Annotated[float, Number(1.0 / 64.0, 256.0)]
 
 
-class Rates(NamedTuple):
-    """The mean and the dispersion of targets, for a loss with a logarithmic link."""
+def mean_and_dispersion(targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The mean of targets, 1 if all are 0, and their dispersion, for a loss with a logarithmic link.
 
-    mean: float  # of the targets by weight; 1 if all are 0
-    dispersion: float  # mean of the squared slope over the mean of the expected curvature, for targets over their mean
+    That is the mean of the squared slope over the mean of the expected curvature, for targets over their mean, with
+    weights of mean 1.
 
-    @classmethod
-    def of(cls, targets: np.ndarray, weights: np.ndarray) -> Rates:
-        """The rates of targets with weights of mean 1.
-
-        >>> Rates.of(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
-        Rates(mean=0.25, dispersion=3.0)
-        """
-        shares = weights / weights.sum()
-        mean = float(min(np.sum(shares * np.maximum(targets, 0.0)), MOST)) or 1.0
-        slopes = np.clip(weights * (1.0 - targets / mean), -1e100, 1e100)
-        dispersion = float(np.sum(slopes**2) / weights.sum())
-        return cls(mean, max(dispersion, LEAST_DISPERSION))
+    >>> mean_and_dispersion(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
+    (0.25, 3.0)
+    """
+    shares = weights / weights.sum()
+    mean = float(min(np.sum(shares * np.maximum(targets, 0.0)), MOST)) or 1.0
+    slopes = np.clip(weights * (1.0 - targets / mean), -1e100, 1e100)
+    return mean, max(float(np.sum(slopes**2) / weights.sum()), LEAST_DISPERSION)
 
 
 class Binned(NamedTuple):
@@ -78,11 +75,6 @@ class Problem(NamedTuple):
         """Whether margins are logarithms of the targets' means."""
         return has_log_link(self.loss)
 
-    @property
-    def rates(self) -> Rates:
-        """The mean and the dispersion of the targets, for a loss with a logarithmic link."""
-        return Rates.of(self.targets, self.weights)
-
     def start(self) -> np.ndarray:
         """The margins (K,) of a model that knows no column; of numbers 0, to which the centre is added."""
         if self.n_classes == 0:
@@ -98,11 +90,7 @@ def prepared(problem: Problem) -> Problem:
 
 
 def relative(weights: np.ndarray) -> np.ndarray:
-    """Weights above 0 with mean 1, of whatever scale they were.
-
-    >>> relative(np.array([1e300, 3e300]))
-    array([0.5, 1.5])
-    """
+    """Weights above 0 with mean 1, of whatever scale they were."""
     shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
     return shares / shares.mean() if len(shares) else shares
 
@@ -124,27 +112,20 @@ def scores_of(problem: Problem) -> np.ndarray:
         order = np.argsort(-np.bincount(classes, minlength=problem.n_classes), kind="stable")
         return np.argsort(order)[classes].astype(np.float64)
     if problem.has_log_link:
-        return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
+        mean, _ = mean_and_dispersion(problem.targets, problem.weights)
+        return np.clip(problem.weights * (problem.targets / mean - 1.0), -MOST_SCORE, MOST_SCORE)
     return np.clip(scaled_targets(problem).targets, -FAR, FAR)
 
 
 def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
-    """The lower weighted median of numbers.
-
-    >>> median_of(np.array([9.0, 1.0, 2.0]), np.array([1.0, 1.0, 3.0]))
-    2.0
-    """
+    """The lower weighted median of numbers."""
     order = np.argsort(numbers, kind="stable")
     sums = np.cumsum(weights[order])
     return float(numbers[order[np.searchsorted(sums, (0.5 - 1e-12) * sums[-1])]])
 
 
 def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
-    """The power of two next below the median distance of targets from a centre, of those that differ; 1 if none does.
-
-    >>> spread_of(np.array([0.0, 3.0, -1.0, 1e9]), np.ones(4), 0.0)
-    2.0
-    """
+    """The power of two next below the median distance of targets from a centre, of those that differ, or 1."""
     with np.errstate(over="ignore"):
         away = np.minimum(np.abs(targets - centre), 1e300)
     differs = away > 0.0
@@ -168,7 +149,7 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:
-        mean, dispersion = problem.rates
+        mean, dispersion = mean_and_dispersion(problem.targets, problem.weights)
         return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
     if isinstance(problem.loss, Square):
         centre = float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
@@ -192,11 +173,11 @@ class Settings(NamedTuple):
     '1.41 times the trees, 2 times the columns'
     """
 
-    trees: float = 1.0
-    columns: float = 1.0  # drawn for a tree, or tried at a node
-    leaves: float = 1.0
-    rate: float = 1.0
-    least: float = 1.0  # rows of a leaf, or of a node that is split
+    trees: Multiple = 1.0
+    columns: Multiple = 1.0  # drawn for a tree, or tried at a node
+    leaves: Multiple = 1.0
+    rate: Multiple = 1.0
+    least: Multiple = 1.0  # rows of a leaf, or of a node that is split
 
     @property
     def fewest_trees(self) -> float:

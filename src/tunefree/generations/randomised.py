@@ -271,11 +271,7 @@ class Room(NamedTuple):
 
 
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split.
-
-    >>> room_of(32_000, 1, None), room_of(100, 3, None)
-    (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
-    """
+    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split."""
     rows = min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
     least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
@@ -301,16 +297,15 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
 
 def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
     """Other settings that later rows may choose: of the columns tried at a node, and of its least rows."""
-    n_columns, neighbours = len(problem.binned.codes), []
-    if settings.columns < MOST_MULTIPLE and n_tried(n_columns, problem.n_classes, settings.columns) < n_columns:
-        neighbours.append(settings._replace(columns=2.0 * settings.columns))
-    if settings.least < MOST_MULTIPLE:
-        neighbours.append(settings._replace(least=2.0 * settings.least))
-    if settings.columns > 0.5:
-        neighbours.append(settings._replace(columns=0.5 * settings.columns))
-    if settings.least > 1.0:
-        neighbours.append(settings._replace(least=0.5 * settings.least))
-    return neighbours
+    columns, least, n_columns = settings.columns, settings.least, len(problem.binned.codes)
+    tries_all = n_tried(n_columns, problem.n_classes, columns) >= n_columns
+    neighbours = {
+        settings._replace(columns=2.0 * columns): columns < MOST_MULTIPLE and not tries_all,
+        settings._replace(least=2.0 * least): least < MOST_MULTIPLE,
+        settings._replace(columns=0.5 * columns): columns > 0.5,
+        settings._replace(least=0.5 * least): least > 1.0,
+    }
+    return [neighbour for neighbour, is_possible in neighbours.items() if is_possible]
 
 
 def grow_randomised(

@@ -43,16 +43,13 @@ def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))
 
 
-def _number_of_row(name: str) -> Any:
-    """A number of each row, in single precision as long as it has all digits; in files in double precision."""
+def _numbers(name: str, *axes: Any, **limits: bool) -> Any:
+    """Numbers of rows, in single precision as long as it has all digits."""
 
-    def read(reservoir: Any) -> np.ndarray:
-        numbers: np.ndarray = getattr(reservoir, name).astype(np.float64)
-        return numbers
+    def write(reservoir: Any, numbers: np.ndarray) -> None:
+        setattr(reservoir, name, packed(numbers, SINGLE))
 
-    return array(
-        "float64", ("n",), LEARNED, read=read, write=lambda part, numbers: setattr(part, name, packed(numbers, SINGLE))
-    )
+    return array("float64|float32", ("n", *axes), LEARNED, write=write, **limits)
 
 
 class Reservoir(Part):
@@ -61,15 +58,8 @@ class Reservoir(Part):
     latest = argument()
     most = number(LEARNED, Number(1, MOST_ROWS, whole=True))
     rows = number(LEARNED, COUNT)
-    columns = array(
-        "float64|float32",
-        ("n", None),
-        LEARNED,
-        may_be_infinite=True,
-        may_be_missing=True,
-        write=lambda reservoir, columns: setattr(reservoir, "columns", packed(columns, SINGLE)),
-    )
-    targets, weights = _number_of_row("targets"), _number_of_row("weights")
+    columns = _numbers("columns", None, may_be_infinite=True, may_be_missing=True)
+    targets, weights = _numbers("targets"), _numbers("weights")
     digests = array("uint64", ("n",), LEARNED)
 
     def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:

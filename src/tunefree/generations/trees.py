@@ -13,19 +13,21 @@ import numpy as np
 
 from tunefree.compiled.functions import Call, compiled
 from tunefree.core.errors import ModelError
+from tunefree.core.schema import Limits
 from tunefree.generations.bins import Bins, codes_of
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
 SET = CODES << CODE  # instead of a code: a set of codes goes right
 WORDS = 4  # of 64 bits, one for each code
+Roots = Annotated[np.ndarray, "int32[trees]", Limits(0, "nodes")]
 
 
 class Trees(NamedTuple):
     """The trees of one generation."""
 
     bins: Bins  # of the columns
-    roots: Annotated[np.ndarray, "int32[trees]"]  # the first node of each tree
+    roots: Roots  # the first node of each tree
     # Of each node a test, and its left child (the right one is next to it); or LEAF, and the number of the leaf.
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]
     sets: Annotated[np.ndarray, "uint64[sets, 4]"]  # bits of the codes that go right; of a node, at half its left child
@@ -66,24 +68,22 @@ class Trees(NamedTuple):
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
     def check(self, n_columns: int) -> None:
-        """Raise a ModelError if a walk of rows with so many columns could leave the arrays, or never end."""
+        """Raise a ModelError if a walk of rows with so many columns could leave the arrays, or never end.
+
+        Roots, and the points of bins, lie where they are declared to.
+        """
         trees, bins = self, self.bins
         test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
         inner = test >= 0
-        has_set, starts = inner & (test & SET == SET), bins.starts
+        has_set = inner & (test & SET == SET)
         is_sound = (
-            len(starts) == n_columns + 1 == len(bins.is_categorical) + 1
-            and (np.diff(starts) >= 0).all()
-            and starts[0] == 0
-            and starts[-1] == len(bins.points) == len(bins.ranks)
+            len(bins.starts) == n_columns + 1 == len(bins.is_categorical) + 1
             and (test[inner] >> COLUMN < n_columns).all()
             and (target[inner] > np.flatnonzero(inner)).all()
             and (target[inner] + 1 < len(test)).all()
             and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
-            and ((trees.roots >= 0) & (trees.roots < len(test))).all()
             and (target[has_set] >> 1 < len(trees.sets)).all()
             and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
-            and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
             and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
         )
         if not is_sound:
@@ -94,7 +94,7 @@ class PackedTrees(NamedTuple):
     """Trees as in files: of each node only the values that do not follow from the nodes before it."""
 
     bins: Bins
-    roots: Annotated[np.ndarray, "int32[trees]"]
+    roots: Roots
     is_leaf: Annotated[np.ndarray, "uint8[leaf_bits]"]  # eight nodes a byte
     columns: Annotated[np.ndarray, "int32[tests]"]  # of the tests, one for each node that is no leaf
     codes: Annotated[np.ndarray, "uint8[tests]"]
@@ -253,10 +253,8 @@ def add_doubles(
 
 def calls_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> list[Call]:
     """The calls that write the leaves (n, trees) that rows reach by their codes, and add values to sums (n, K)."""
-    add, order = (
-        add_singles if trees.values.dtype == np.float32 else add_doubles,
-        np.arange(len(codes), dtype=np.uint32),
-    )
+    order = np.arange(len(codes), dtype=np.uint32)
+    add = add_singles if trees.values.dtype == np.float32 else add_doubles
     return [(walk, codes, order, trees.roots, trees.nodes, trees.sets, leaves), (add, trees.values, leaves, sums)]
 
 

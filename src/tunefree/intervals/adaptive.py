@@ -80,11 +80,7 @@ class Adaptive(NamedTuple):
 
 
 def most_missed(target: float, rows: int) -> float:
-    """Scores of so many that are beyond a quantile at most, whatever the rows are.
-
-    >>> most_missed(0.5, 1000)
-    541.0
-    """
+    """Scores of so many that are beyond a quantile at most, whatever the rows are."""
     return min(target, 1.0 - target) * rows + BUDGET + 1.0
 
 

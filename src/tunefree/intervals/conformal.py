@@ -27,11 +27,7 @@ MORE = "learn more rows, or ask for less"
 
 
 def recency(numbers: np.ndarray) -> np.ndarray:
-    """Weights of scores (n,) by the numbers of their rows, from 1, relative to the latest score.
-
-    >>> recency(np.array([5, 10]))
-    array([0.25, 1.  ])
-    """
+    """Weights of scores (n,) by the numbers of their rows, from 1, relative to the latest score."""
     return (numbers / np.max(numbers, initial=1)) ** HASTE
 
 
@@ -70,11 +66,7 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
 
 
 def evidence_for(level: float) -> float:
-    """The rows that a quantile of this level takes at least.
-
-    >>> round(evidence_for(0.95), 6)
-    19.0
-    """
+    """The rows that a quantile of this level takes at least."""
     extreme = max(level, 1.0 - level)
     return extreme / (1.0 - extreme) * (1.0 - 1e-9)  # as rounded numbers have it
 

@@ -80,35 +80,24 @@ class Units(NamedTuple):
 
 
 class ConformalRecord(Part):
-    """Scores of the rows of a pass, and widths of residuals.
+    """Scores of the rows of a pass, and widths of residuals."""
 
-    ``loss``: of numbers; None for classes.
-    ``scores``: a uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
-    ``residuals``: likewise of residuals, with the prediction and the row's columns; widths are grown on these.
-    ``widths``: units of scores of numbers, or None.
-    ``adaptive``: what follows the scores of a stream.
-    ``rows``, ``next``: rows learned, and when widths are grown next.
-    """
-
-    loss, power = argument(), argument()
-    rows = number(LEARNED, COUNT)
-    next = number(LEARNED, Number(1, 2**62, whole=True))
+    loss, power = argument(), argument()  # of numbers; None for classes, and without a logarithmic link
+    rows = number(LEARNED, COUNT)  # learned
+    next = number(LEARNED, Number(1, 2**62, whole=True))  # row after which widths are grown
+    # A uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
     scores = child(Reservoir, LEARNED)
+    # Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
     residuals = child(Reservoir, RECORD, blank=lambda record: Reservoir(most=MOST_RESIDUALS))
-    widths = child(Widths, FIXED, may_be_none=True)
-    adaptive = child(Adaptive, LEARNED)
+    widths = child(Widths, FIXED, may_be_none=True)  # units of scores of numbers
+    adaptive = child(Adaptive, LEARNED)  # follows the scores of a stream
 
     def __init__(self, loss: Any) -> None:
         self.loss, self.rows, self.next = loss, 0, FIRST
         self.power = loss.power if has_log_link(loss) else None
         self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
         self.widths = None
-        self.adaptive = Adaptive.create(TAILS if self.is_of_numbers else COVERAGES)
-
-    @property
-    def is_of_numbers(self) -> bool:
-        """Whether targets are numbers, not classes."""
-        return self.loss is not None
+        self.adaptive = Adaptive.create(COVERAGES if loss is None else TAILS)
 
     def observe(self, rows: Judged, keys: list[int], fills: list[float]) -> None:
         """Learn rows in order; columns have keys, and fills where earlier rows lack them."""
@@ -127,7 +116,7 @@ class ConformalRecord(Part):
 
     def _grow(self, rows: int, keys: list[int]) -> None:
         """Grow widths after so many rows, and set the row after which they are grown again."""
-        if self.is_of_numbers and self.power is None:
+        if self.loss is not None and self.power is None:
             self.widths = Widths.grown(self.residuals.kept(), keys, rows)
         while self.next <= rows:
             self.next *= 2
@@ -136,9 +125,9 @@ class ConformalRecord(Part):
         digests = rows.numbers.astype(np.uint64)
         units = self.units.of(rows.matrix, rows.predictions[:, 0], rows.exposures)
         scores = scores_of(self.loss, rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
-        columns = (units if self.is_of_numbers else rows.targets)[:, None]
+        columns = (rows.targets if self.loss is None else units)[:, None]
         weights = rows.weights if self.power is None else np.ones(len(scores))
-        if self.is_of_numbers and self.power is None:
+        if self.loss is not None and self.power is None:
             residuals = clipped(rows.targets - rows.predictions[:, 0])
             features = np.column_stack([clipped(rows.predictions), rows.matrix])
             self.residuals.add(features, residuals, weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
@@ -211,8 +200,8 @@ class ConformalRecord(Part):
         rows = int(state.rows[0])
         below = dict(zip(state.targets.tolist(), state.below.tolist(), strict=True))
         for coverage in COVERAGES:
-            sides = [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0] if self.is_of_numbers else [coverage]
-            within_ends = below[sides[-1]] - (below[sides[0]] if self.is_of_numbers else 0.0)
+            sides = [coverage] if self.loss is None else [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
+            within_ends = below[sides[-1]] - (0.0 if self.loss is None else below[sides[0]])
             missed = sum(most_missed(side, rows) for side in sides)
             covered[coverage] = (within_ends / max(rows, 1), max(1.0 - missed / max(rows, 1), 0.0))
         return covered

@@ -40,14 +40,8 @@ _OTHERS |= dict.fromkeys(
 _OTHERS |= {"pinball": "quantile:TAU", "mape": "absolute", "fair": "huber", "count": "poisson"}
 # What must be said of a loss whose default would be a guess.
 _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
-# Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
-# this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
-_EXPORTED = {
-    "Power": "tunefree.losses.regression",
-    "Huber": "tunefree.losses.regression",
-    "Quantile": "tunefree.losses.regression",
-    "Tweedie": "tunefree.losses.deviances",
-}
+# Whose losses are attributes of this module. No file may be called like one of them: importing it sets an attribute.
+_FILES = ("tunefree.losses.classification", "tunefree.losses.regression", "tunefree.losses.deviances")
 
 
 def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = ()) -> None:
@@ -85,9 +79,6 @@ def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = (
         raise ModelError(f"a loss serves for {' or '.join(TASKS)}, or for both; {name!r} for {tasks}")
     LOSSES.register(name, factory)
     _USAGES[name] = Usage(tasks, tuple(parameters))
-    if isinstance(factory, str) and factory.startswith("tunefree.losses."):
-        module, _, attribute = factory.partition(":")
-        _EXPORTED[attribute] = module
 
 
 register("logistic", "tunefree.losses.classification:Logistic", "classification")
@@ -109,11 +100,7 @@ register("tweedie", "tunefree.losses.deviances:tweedie", "regression", parameter
 
 
 def names(task: str) -> list[str]:
-    """The names of a task's losses, the default first; none of them is loaded.
-
-    >>> names("classification")
-    ['logistic', 'hinge', 'smoothed-hinge', 'squared-hinge', 'exponential', 'square']
-    """
+    """The names of a task's losses, the default first; none of them is loaded."""
     return [name for name in LOSSES if task in _USAGES[name].tasks]
 
 
@@ -195,12 +182,7 @@ def _classes_of(names: tuple[str, ...]) -> tuple[type, ...]:
 
 
 def number_of(loss: Any) -> int:
-    """The number of a loss: the place of its class in the registry, where it must have a name.
-
-    >>> from tunefree.losses import Hinge
-    >>> number_of(Hinge())
-    1
-    """
+    """The number of a loss: the place of its class in the registry, where it must have a name."""
     classes = loss_classes()
     if type(loss) not in classes:
         name = type(loss).__name__
@@ -209,10 +191,7 @@ def number_of(loss: Any) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EXPORTED:
-        raise AttributeError(f"module 'tunefree.losses' has no attribute {name!r}")
-    return getattr(import_module(_EXPORTED[name]), name)
-
-
-def __dir__() -> list[str]:
-    return [*_EXPORTED, "LOSSES", "loss_of", "names", "register", "usage"]
+    for module in () if name.startswith("_") else map(import_module, _FILES):
+        if getattr(loss := getattr(module, name, None), "__module__", None) == module.__name__:
+            return loss
+    raise AttributeError(f"module 'tunefree.losses' has no attribute {name!r}")

@@ -4,9 +4,10 @@ A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants:
 slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
 fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`),
-and called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where
-the true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
+``value``, ``slope`` (a subgradient in the prediction), ``curvature`` (the second derivative; 0 where there is none, as
+at kinks) and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`), and called as methods in
+Python; they take one target and one prediction, and are finite for all finite arguments. Where the true number cannot
+be represented (an exponential, the square of 1e200), the largest finite one stands in.
 """
 
 from __future__ import annotations
@@ -31,19 +32,7 @@ class Loss:
 
     has_log_link = False  # whether predictions of numbers are logarithms of means; ``power`` is then the variance's
 
-    def value(loss, y, prediction):
-        """The loss of a prediction."""
-        raise TypeError(f"{type(loss).__name__} is not a loss: it has no value")
-
-    def slope(loss, y, prediction):
-        """A subgradient of the loss in the prediction."""
-        raise TypeError(f"{type(loss).__name__} is not a loss: it has no slope")
-
-    def curvature(loss, y, prediction):
-        """The second derivative of the loss in the prediction; 0 where there is none, as at kinks."""
-        raise TypeError(f"{type(loss).__name__} is not a loss: it has no curvature")
-
-    def left_slope(loss, y, prediction):
+    def left_slope(loss: Any, y: float, prediction: float) -> Any:
         """The left derivative of the loss in the prediction: the slope, unless the loss defines it."""
         return loss.slope(y, prediction)
 

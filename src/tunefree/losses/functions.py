@@ -87,10 +87,6 @@ def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
     """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
 
     It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
-
-    >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
-    >>> switch("value", loss_classes())(8, numbers, 0.0, 2.0)
-    0.875
     """
     chain: Callable[..., float] = no_loss
     for number, cls in reversed([*enumerate(classes)]):
@@ -120,11 +116,11 @@ def no_loss(loss, numbers, y, prediction):
 def body_of(name: str, cls: type) -> Callable[..., float]:
     """The function of a class of loss that has a name in the contract."""
     body: Callable[..., float] | None = getattr(cls, name, None)
-    if body not in (None, getattr(Loss, name)):
-        return body
-    if name == "left_slope":
+    if body is Loss.left_slope:
         return body_of("slope", cls)
-    raise ModelError(f"the {cls.__name__} loss has no {name}")
+    if body is None:
+        raise ModelError(f"the {cls.__name__} loss has no {name}")
+    return body
 
 
 @cache
@@ -132,9 +128,6 @@ def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
     """A plain function from the numbers of an objective to the first fields of its loss, as a tuple.
 
     Compiled code has tuples of a fixed length only, so each function adds a field to those of the one before.
-
-    >>> fields_up_to(2)([0.0] * N_NUMBERS + [5.0, 6.0, 7.0])
-    (5.0, 6.0)
     """
     if count == 0:
         return lambda numbers: ()
@@ -238,23 +231,8 @@ class Loop:
     """A loop over rows, whose compiled functions have all losses as cases; they are made anew when a loss gets a name.
 
     It is made of parts, such as a learner's class, and the functions of objectives (:class:`Functions`), which come
-    last: a plain function whose annotations are those of a compiled function.
-
-    >>> from tunefree.losses import Hinge
-    >>> from tunefree.losses.objectives import Objective
-    >>> @Loop
-    ... def loss_of(functions):
-    ...     loss_at = functions.loss_at
-    ...     def loss(
-    ...         codes: Annotated[np.ndarray, "int64[2]"],
-    ...         numbers: Annotated[np.ndarray, "float64[facts]"],
-    ...         margins: Annotated[np.ndarray, "float64[1]"],
-    ...     ) -> float:
-    ...         return loss_at(codes, numbers, 1.0, 1, margins)
-    ...     return loss
-    >>> objective = Objective("classification", Hinge())
-    >>> loss_of(*objective.arrays, np.array([0.25]))
-    0.75
+    last: a plain function whose annotations are those of a compiled function. An example is
+    :func:`tunefree.losses.objectives.measured`.
     """
 
     def __init__(self, make: Callable[..., Callable[..., Any]]) -> None:

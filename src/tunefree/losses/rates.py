@@ -28,11 +28,7 @@ class Fault(NamedTuple):
 
 
 def has_rates(name: str | None) -> bool:
-    """Whether the loss of this name has a logarithmic link.
-
-    >>> has_rates("tweedie:1.2"), has_rates("square"), has_rates(None)
-    (True, False, False)
-    """
+    """Whether the loss of this name has a logarithmic link."""
     return kind_of(name) in NAMES
 
 
@@ -59,13 +55,7 @@ def check_has_rates(loss: Any, name: str | None) -> None:
 
 
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
-    """A mask (n,) of targets outside the support of the distribution of a loss.
-
-    >>> from tunefree.losses import gamma, poisson
-    >>> y = np.array([1.0, 0.0, -1.0])
-    >>> are_impossible(poisson(), y), are_impossible(gamma(), y)
-    (array([False, False,  True]), array([False,  True,  True]))
-    """
+    """A mask (n,) of targets outside the support of the distribution of a loss."""
     if not has_log_link(loss):
         return np.zeros(len(y), bool)
     return y <= 0.0 if loss.power == 2.0 else y < 0.0
@@ -93,11 +83,7 @@ def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
 
 
 def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
-    """The first exposure that is no number above 0; None if there is none.
-
-    >>> fault_of_exposures(np.array([1.0, 0.0])).problem
-    'the exposure is 0, and exposures are numbers above 0'
-    """
+    """The first exposure that is no number above 0; None if there is none."""
     is_bad = ~(np.isfinite(exposure) & (exposure > 0.0))
     if not is_bad.any():
         return None

@@ -216,8 +216,6 @@ def power_loss(power: float = 1.5) -> Power:
     >>> power_loss(2.0)
     Power(epsilon=0.0, power=2.0, lipschitz=inf, smoothness=2.0)
     """
-    if not (power >= 1 and math.isfinite(power)):
-        raise ValueError(f"the power of a p-loss must be at least 1, not {power}")
     return epsilon_insensitive(0.0, power)
 
 

@@ -11,17 +11,7 @@ import numpy as np
 from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import clip, largest
 from tunefree.mixing.bases import Account, CandidateWeights, Weights, enter, is_awake, update_soft, write_mean
-from tunefree.mixing.corrections import (
-    LENGTHS,
-    STATES,
-    UNIT,
-    Scratch,
-    keep_order,
-    learn_first,
-    learn_second,
-    write_first,
-    write_second,
-)
+from tunefree.mixing.corrections import LENGTHS, STATES, UNIT, Scratch, learn_first, learn_second, write_both
 
 WIDEST = 10.0  # difference of log-probabilities, as a feature
 WIDEST_BASE = 20.0  # log-probability of the base, as a feature
@@ -125,11 +115,8 @@ def mix(
     for t in range(len(members)):
         write_mean(base.means if is_over else base.weights, members[t], candidates[0])
         write_features(members[t], candidates[0], features, scratch.ranges)
-        write_first(first, 0, scratch, 1.0, weight[t])
-        write_second(second, 1, scratch, 1.0, weight[t])
+        write_both(first, second, scratch, (1.0, 1.0), weight[t], keeps_order, len(members[t]))
         for c in range(2):
-            if keeps_order:
-                keep_order(scratch.weights[c], len(members[t]))
             write_corrected(scratch.weights[c], features, candidates[0], candidates[1 + c])
         write_mean(top.means if is_over else top.weights, candidates, mixed[t])
         if weight[t] > 0.0:

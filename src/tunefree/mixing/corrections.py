@@ -107,6 +107,14 @@ write_first, write_second = writer_of_weights(ScInOL2), writer_of_weights(Newton
 learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(Newton)
 
 
+def write_both(first, second, scratch, slopes, weight, keeps_order, n_members):
+    """Write the weights of both corrections before a round, whose slopes (2,) are bounded."""
+    write_first(first, 0, scratch, slopes[0], weight)
+    write_second(second, 1, scratch, slopes[1], weight)
+    for c in range(2 if keeps_order else 0):
+        keep_order(scratch.weights[c], n_members)
+
+
 def keep_order(weights, n_members):
     """Change the weights of a correction, of the members and then of the base, so that its prediction rises with each
     member and with the base: no member's weight is below 0, and their sum is at most the weight of the base."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.losses.contract import has_log_link
-from tunefree.mixing import classes, numbers, rates
+from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT, keep_order, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
     corrections: np.ndarray  # (2, F) weights of the features
     known: Range | None  # of numbers
     has_begun: bool  # whether corrections see more than a constant
-    is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.rates
+    is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.numbers
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
@@ -75,18 +75,14 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     mean, some = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
     base = np.where(some[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
     away = members - base[:, None]
-    features = np.concatenate(
-        [
-            np.clip(away, -classes.WIDEST, classes.WIDEST) * awake[:, :, None],
-            np.maximum(base, -classes.WIDEST_BASE)[:, None],
-        ],
-        axis=1,
-    )
+    narrow, high = np.clip(away, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
+    features = np.concatenate([narrow * awake[:, :, None], high[:, None]], axis=1)
     features = (features - features.mean(axis=2, keepdims=True)) / UNIT
     dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
     corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
     corrected += biases / UNIT if biases.shape[1] else 0.0
-    corrected -= _log_sum(corrected)
+    peak = corrected.max(axis=2, keepdims=True)
+    corrected -= peak + np.log(np.exp(corrected - peak).sum(axis=2, keepdims=True))
     candidates = np.concatenate([base[:, None], corrected], axis=1)
     parts = rule.top[:, None] / rule.top.sum() * np.exp(candidates)
     mixed = parts.sum(axis=1)
@@ -108,17 +104,10 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
 
 
-def _log_sum(logs: np.ndarray) -> np.ndarray:
-    """Logarithms of the sums of exponentials over the last axis, which stays."""
-    peak = logs.max(axis=-1, keepdims=True)
-    return peak + np.log(np.exp(logs - peak).sum(axis=-1, keepdims=True))
-
-
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
-    link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
-    low, high = (float(link.within(rule.known, end)) for end in (-np.inf, np.inf))
-    mean, unit = float(link.centre_of(rule.known)), float(link.unit_of(rule.known))
+    low, high = map(float, numbers.ends_of(rule.known, rule.is_log))
+    mean, unit = (float(number(rule.known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0
@@ -127,17 +116,12 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
     away, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
     narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
-    features = np.column_stack(
-        [
-            np.clip(away, -numbers.WIDEST, numbers.WIDEST),
-            np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
-            np.full(len(base), link.constant),
-        ]
-    )
+    clipped = np.clip(away, -numbers.WIDEST, numbers.WIDEST)
+    clipped_base = np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE)
+    features = np.column_stack([clipped, clipped_base, np.full(len(base), 0.0 if rule.is_log else 1.0)])
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
-    mixed, parts = _mean(
-        rule, np.column_stack([base, np.clip(corrected, low, high)]), np.tile(rule.top, (len(base), 1))
-    )
+    candidates = np.column_stack([base, np.clip(corrected, low, high)])
+    mixed, parts = _mean(rule, candidates, np.tile(rule.top, (len(base), 1)))
 
     def derivatives() -> np.ndarray:
         free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.compiled.functions import Call, Compiled
+from tunefree.compiled.functions import Call
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child, zeros
-from tunefree.losses.contract import has_log_link
 from tunefree.losses.numbers import LOSS
 from tunefree.losses.objectives import Objective
-from tunefree.mixing import classes, numbers, rates
+from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 from tunefree.mixing.corrections import Corrections, Scratch, resized
 
-LINKS = numbers.IDENTITY, rates.LOGARITHM
 BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
 
 
@@ -100,8 +98,7 @@ class Mixture(Part):
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             objective = Objective("regression", self.loss)
             loss = objective.codes.item(LOSS), objective.numbers
-            mix = numbers.compiled_mixing(LINKS[has_log_link(self.loss)])
-            return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
+            return numbers.compiled_mixing(), *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
         losses, factors, shares = losses[:N_CANDIDATES], losses[N_CANDIDATES + 1 :], np.empty(n_classes)
         return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
@@ -111,8 +108,3 @@ class Mixture(Part):
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
             self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))
-
-
-def all_compiled() -> list[Compiled]:
-    """The compiled functions of mixtures of numbers."""
-    return [numbers.compiled_mixing(link) for link in LINKS]

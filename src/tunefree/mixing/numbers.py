@@ -1,9 +1,14 @@
-"""The mixture of members that predict numbers, row by row.
+"""The mixture of members that predict numbers, or logarithms of means, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
 first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.numbers`).
-What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
-same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
+
+With a logarithmic link (of counts, amounts and rates) the base is the logarithm of the mean of the means that members
+predict, so it predicts as much in total as they do. Corrections are added to the logarithm, and have no constant;
+differences of logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is a
+log-likelihood: with a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood
+functions, Biometrika 1974). Slopes grow exponentially, and are taken where a prediction ends up within the range of the
+targets.
 """
 
 from __future__ import annotations
@@ -15,10 +20,11 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from tunefree.compiled.functions import Compiled
-from tunefree.core.numbers import approach, bounded, clip, pace
+from tunefree.core.numbers import CEILING, approach, bounded, clip, pace
 from tunefree.core.schema import INFINITE
+from tunefree.losses.deviances import power_of_e, times_power_of_e
 from tunefree.losses.functions import Functions, Loop
-from tunefree.losses.numbers import widest_of
+from tunefree.losses.numbers import IS_LOG, N_NUMBERS, widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
@@ -29,21 +35,13 @@ from tunefree.mixing.bases import (
     total_awake,
     update_exponential,
 )
-from tunefree.mixing.corrections import (
-    LENGTHS,
-    STATES,
-    UNIT,
-    Scratch,
-    keep_order,
-    learn_first,
-    learn_second,
-    write_first,
-    write_second,
-)
+from tunefree.mixing.corrections import LENGTHS, STATES, UNIT, Scratch, learn_first, learn_second, write_both
 
 WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
 WIDEST_BASE = 30.0  # likewise of the base from the mean target
-BEYOND = 0.5  # of the range of the targets, by which predictions may lie beyond it
+BEYOND = 0.5  # of the range of the targets, by which predictions may lie beyond it: a linear truth goes on
+BEYOND_LOGARITHM = 1.0  # by which logarithms may lie beyond those of the targets
+LOWEST = 15.0  # likewise beneath that of their mean, where some are 0
 BEGUN = 5.0  # rounds after which corrections see more than a constant: before, no residual is typical
 LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; losses are at most the second
 
@@ -64,54 +62,94 @@ class Range(NamedTuple):
         return cls(np.array([math.inf]), np.array([-math.inf]), np.zeros(1), np.zeros(1), np.zeros(2), np.ones(2))
 
 
-class Link(NamedTuple):
-    """Plain functions of a range that depend on the link between predictions and targets."""
-
-    within: Any  # (known, number): a prediction within the range of the targets so far
-    centre_of: Any  # (known): the prediction of one who knows the targets alone
-    unit_of: Any  # (known): of differences of predictions; 0 as long as there is none
-    mean_of: Any  # (weights, members, known): the mean of the predictions of members awake
-    mixed_of: Any  # (weights, candidates): the mean of the candidates
-    is_steep: bool  # whether slopes of corrections are taken within the range of the targets
-    in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
-    constant: float  # the last feature
-    learn_target: Any  # (known, numbers, y, base, rate): let what is known follow a target that the base predicted
-
-
-def within(known, number):
-    """A prediction within the range of the targets so far, widened by a part of it: a linear truth goes on beyond."""
-    if known.highest[0] < known.lowest[0]:
-        return bounded(number)
-    beyond = BEYOND * known.highest[0] - BEYOND * known.lowest[0]
-    return bounded(min(max(number, known.lowest[0] - beyond), known.highest[0] + beyond))
+def ends_of(known, is_log):
+    """The least and the greatest prediction: a little beyond those of the targets so far."""
+    lowest, highest = known.lowest[0], known.highest[0]
+    if is_log:
+        if highest <= 0.0:
+            return 0.0, 0.0
+        high = math.log(highest) + BEYOND_LOGARITHM
+        return math.log(lowest) - BEYOND_LOGARITHM if lowest > 0.0 else min(centre_of(known, True), high) - LOWEST, high
+    if highest < lowest:
+        return -CEILING, CEILING
+    beyond = BEYOND * highest - BEYOND * lowest
+    return bounded(lowest - beyond), bounded(highest + beyond)
 
 
-def mean_of(weights, members, known):
-    """The mean of the predictions of members awake; the mean target where all sleep."""
-    total, mean = total_awake(weights, members), 0.0
-    for i in range(len(members)):
-        if is_awake(members[i]):
-            mean += weights[i] / total * within(known, members[i, 0]) if total > 0.0 else 0.0
-    return mean if total > 0.0 else known.mean[0]
+def within(ends, number):
+    """A prediction within its ends."""
+    return min(max(number, ends[0]), ends[1])
 
 
-def mean_target(known):
-    """The mean of the targets."""
+def centre_of(known, is_log):
+    """The prediction of one who knows the targets alone: their mean, or its logarithm; 0 as long as all are 0."""
+    if is_log:
+        return math.log(known.mean[0]) if known.mean[0] > 0.0 else 0.0
     return known.mean[0]
 
 
-def residual_of(known):
-    """The typical distance of a target from the base's prediction."""
+def unit_of(known, is_log):
+    """The unit of differences of predictions: the typical residual; of logarithms 1, or 0 without a dispersion."""
+    if is_log:
+        return 1.0 if known.residual[0] > 0.0 and known.highest[0] > 0.0 else 0.0
     return known.residual[0]
 
 
-def mean_of_candidates(weights, candidates):
-    """The mean of the candidates."""
-    return weights[0] * candidates[0] + weights[1] * candidates[1] + weights[2] * candidates[2]
+def mean_of(weights, members, known, ends, is_log):
+    """The mean that members awake predict, of logarithms that of the means; that of the targets if all sleep."""
+    total, peak, mean = total_awake(weights, members), -math.inf, 0.0
+    if total <= 0.0:
+        return within(ends, centre_of(known, True)) if is_log else known.mean[0]
+    for i in range(len(members) if is_log else 0):
+        if is_awake(members[i]):
+            peak = max(peak, within(ends, members[i, 0]))
+    for i in range(len(members)):
+        if is_awake(members[i]):
+            number = within(ends, members[i, 0])
+            mean += weights[i] / total * (math.exp(number - peak) if is_log else number)
+    return peak + math.log(mean) if is_log else mean
 
 
-def in_residuals(known, slope, curvature):
-    """Derivatives where predictions are in units of the residual, and losses of twice the typical one."""
+def mean_of_candidates(weights, candidates, is_log):
+    """The mean of the candidates, or the logarithm of the mean of their means."""
+    if not is_log:
+        return weights[0] * candidates[0] + weights[1] * candidates[1] + weights[2] * candidates[2]
+    peak, mean = max(candidates[0], candidates[1], candidates[2]), 0.0
+    for c in range(3):
+        mean += weights[c] * math.exp(candidates[c] - peak)
+    return peak + math.log(mean)
+
+
+def write_candidates(
+    first, second, known, members, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
+):
+    """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
+    base, unit = candidates[0], unit_of(known, is_log)
+    for i in range(len(members)):
+        away = within(ends, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
+        features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
+    away = base - centre_of(known, is_log) if begun else 0.0
+    features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
+    features[len(members) + 1] = 0.0 if is_log else 1.0 / UNIT
+    for i in range(len(features)):
+        scratch.ranges[i] = abs(features[i])
+    write_both(first, second, scratch, known.steepest, weight, keeps_order, len(members))
+    for c in range(2):
+        step = 0.0
+        for i in range(len(features)):
+            step += scratch.weights[c, i] * features[i]
+        step = base + unit * clip(step, 1e30)
+        candidates[1 + c] = within(ends, step)
+        scratch.steps[c] = candidates[1 + c] if is_log else step
+
+
+def in_units(known, is_log, slope, curvature):
+    """Derivatives of the loss of a step of one unit: of losses of twice the typical one, or of the dispersion."""
+    if is_log:
+        dispersion = known.residual[0] * known.residual[0]
+        if dispersion > 0.0 and known.highest[0] > 0.0:
+            return clip(slope / dispersion, 1e50), min(curvature / dispersion, 1e50)
+        return 0.0, 0.0
     typical = known.typical[0]
     if typical > 0.0:
         steep = clip(slope / typical * (0.5 * known.residual[0]), 1e50)
@@ -120,65 +158,42 @@ def in_residuals(known, slope, curvature):
 
 
 def learn_target(known, numbers, y, base, rate):
-    """Update the statistics of the targets with a target; the part of an outlier that is too far off does not count."""
+    """Update the statistics of the targets with a target that the base predicted.
+
+    The part of an outlier that is too far off does not count. With a logarithmic link the dispersion is learned.
+    """
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
     residual, widest = known.residual[0], widest_of(numbers)
+    if numbers[IS_LOG] > 0.0:
+        q, r = numbers[N_NUMBERS] - 1.0, 2.0 - numbers[N_NUMBERS]
+        known.mean[0] += rate * (y - known.mean[0])
+        expected = power_of_e(r * base)
+        slope = clip(expected - times_power_of_e(y, -q * base), 1e150)
+        square = residual * residual
+        known.residual[0] = math.sqrt(square + rate * (min(slope / expected * slope, 1e300) - square))
+        return
     near = base + clip(y - base, widest * residual) if residual > 0.0 else y
     known.mean[0] += rate * (near - known.mean[0])
     known.residual[0] = approach(residual, abs(y - base), rate, widest)
 
 
-def learn_losses(known, numbers, base, mixed, rate):
-    """Update the typical losses with the losses of the base and of the mixture; returns the unit of the former."""
+def learn_losses(known, numbers, base, mixed, weight, rate):
+    """Update the typical losses with those of the base and of the mixture; returns the rate of the base's weights."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
-    return 8.0 * known.typical[0]
+    return weight / (8.0 * known.typical[0]) if known.typical[0] > 0.0 else 0.0
 
 
-IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, False, in_residuals, 1.0, learn_target)
-
-
-def writer_of_candidates(link: Link) -> Callable[..., None]:
-    """The function in which the corrections predict."""
-    within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
-    is_steep, constant = link.is_steep, link.constant
-
-    def write_candidates(first, second, known, members, begun, keeps_order, weight, scratch, features, candidates):
-        """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
-        base, unit = candidates[0], unit_of(known)
-        for i in range(len(members)):
-            away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
-            features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
-        away = base - centre_of(known) if begun else 0.0
-        features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
-        features[len(members) + 1] = constant / UNIT
-        for i in range(len(features)):
-            scratch.ranges[i] = abs(features[i])
-        write_first(first, 0, scratch, known.steepest[0], weight)
-        write_second(second, 1, scratch, known.steepest[1], weight)
-        for c in range(2):
-            step = 0.0
-            if keeps_order:
-                keep_order(scratch.weights[c], len(members))
-            for i in range(len(features)):
-                step += scratch.weights[c, i] * features[i]
-            step = base + unit * clip(step, 1e30)
-            candidates[1 + c] = within(known, step)
-            scratch.steps[c] = candidates[1 + c] if is_steep else step
-
-    return write_candidates
-
-
-def writer_of_gradient(link: Link, functions: Functions) -> Callable[..., float]:
+def writer_of_gradient(functions: Functions) -> Callable[..., float]:
     """The function that writes the gradient of a correction."""
-    slope, curvature, in_units = functions.slope_of, functions.curvature_of, link.in_units
+    slope, curvature = functions.slope_of, functions.curvature_of
 
     def write_gradient(known, c, scratch, features, loss, numbers, y):
         """Write the gradient of correction ``c`` for a target; returns the trace of the second derivative."""
-        step = scratch.steps[c]
-        steep, bend = in_units(known, slope(loss, numbers, y, step), curvature(loss, numbers, y, step))
+        step, is_log = scratch.steps[c], numbers[IS_LOG] > 0.0
+        steep, bend = in_units(known, is_log, slope(loss, numbers, y, step), curvature(loss, numbers, y, step))
         clipped, norm = clip(steep, known.steepest[c]), 0.0
         known.steepest[c] = max(known.steepest[c], abs(steep))
         for i in range(len(features)):
@@ -189,27 +204,27 @@ def writer_of_gradient(link: Link, functions: Functions) -> Callable[..., float]
     return write_gradient
 
 
-def writer_of_losses(link: Link, functions: Functions) -> Callable[..., None]:
-    """The function that writes the losses of the candidates, the mixture, and the members, NaN of those asleep."""
-    value, within = functions.value_of, link.within
+def writer_of_losses(functions: Functions) -> Callable[..., None]:
+    """The function that writes the losses of a row."""
+    value = functions.value_of
 
     def write_losses(known, members, candidates, mixed, loss, numbers, y, losses):
+        """Write the losses of the candidates, the mixture, and the members, NaN of those asleep."""
+        ends = ends_of(known, numbers[IS_LOG] > 0.0)
         for c in range(3):
             losses[c] = value(loss, numbers, y, candidates[c])
         losses[3] = value(loss, numbers, y, mixed)
         for i in range(len(members)):
             is_on = is_awake(members[i])
-            losses[4 + i] = value(loss, numbers, y, within(known, members[i, 0])) if is_on else math.nan
+            losses[4 + i] = value(loss, numbers, y, within(ends, members[i, 0])) if is_on else math.nan
 
     return write_losses
 
 
 @Loop
-def mixing(link: Link, functions: Functions) -> Callable[..., None]:
-    """The rule of a link, with all losses as cases."""
-    write_gradient, write_losses = writer_of_gradient(link, functions), writer_of_losses(link, functions)
-    write_candidates, mean_of = writer_of_candidates(link), link.mean_of
-    mixed_of, learn_target = link.mixed_of, link.learn_target
+def mixing(functions: Functions) -> Callable[..., None]:
+    """The loop over rows, with all losses as cases."""
+    write_gradient, write_losses = writer_of_gradient(functions), writer_of_losses(functions)
 
     def mix(
         base: Weights,
@@ -232,24 +247,30 @@ def mixing(link: Link, functions: Functions) -> Callable[..., None]:
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
         for t in range(len(members)):
-            row, weight, begun = members[t], weights[t], base.rounds[0] > BEGUN
-            candidates[0] = mean_of(base.means if is_over else base.weights, row, known)
-            write_candidates(first, second, known, row, begun, keeps_order, weight, scratch, features, candidates)
-            mixed[t, 0] = mixed_of(top.means if is_over else top.weights, candidates)
+            row, weight, begun, is_log = members[t], weights[t], base.rounds[0] > BEGUN, numbers[IS_LOG] > 0.0
+            ends = ends_of(known, is_log)
+            candidates[0] = mean_of(base.means if is_over else base.weights, row, known, ends, is_log)
+            write_candidates(
+                first, second, known, row, ends, begun, keeps_order, weight, is_log, scratch, features, candidates
+            )
+            mixed[t, 0] = mean_of_candidates(top.means if is_over else top.weights, candidates, is_log)
             if weight > 0.0:
                 y, rate = bounded(targets[t]), pace(max((base.rounds[0] + 1.0) / weight, 1.0))
                 learn_first(first, scratch, write_gradient(known, 0, scratch, features, loss, numbers, y), weight)
                 learn_second(second, scratch, write_gradient(known, 1, scratch, features, loss, numbers, y), weight)
                 learn_target(known, numbers, y, candidates[0], rate)
                 write_losses(known, row, candidates, mixed[t, 0], loss, numbers, y, losses)
-                unit = learn_losses(known, numbers, losses[0], losses[3], rate)
-                update_exponential(base, losses[4:], weight / unit if unit > 0.0 else 0.0)
+                update_exponential(base, losses[4:], learn_losses(known, numbers, losses[0], losses[3], weight, rate))
                 enter(account, top, losses[:3], losses[3], weight, 8.0 * known.typical[1])
 
     return mix
 
 
-def compiled_mixing(link: Link) -> Compiled:
+def compiled_mixing() -> Compiled:
     """The compiled function that mixes and learns rows as :func:`tunefree.mixing.classes.mix` does, for all losses."""
-    name = f"mixing.{'numbers' if link is IDENTITY else 'rates'}.mix"
-    return mixing.compiled(link, name=name, states=STATES, lengths=LENGTHS)
+    return mixing.compiled(states=STATES, lengths=LENGTHS)
+
+
+def all_compiled() -> list[Compiled]:
+    """The compiled functions of this module."""
+    return [compiled_mixing()]

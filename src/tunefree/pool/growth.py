@@ -253,7 +253,7 @@ class Growth(Part):
         before = {kind: self._inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth.of(event.birth, clock, keys, kept, self.n_classes, self.loss, self.signs)
+        birth = Birth(event.birth, clock, keys, kept, self.n_classes, self.loss, self.signs)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))

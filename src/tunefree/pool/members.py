@@ -257,11 +257,11 @@ class MemberRows:
             if isinstance(of.model, Linear):
                 features = np.ones((1 + columns.shape[1], self.n))
                 write = linear.write_features, columns, *of.model[1:4], features
-                yield [write, linear.call_on(of.model, features, born)]
+                yield [write, (linear.write_margins, features, np.ascontiguousarray(of.model.weights), born)]
             else:
                 codes = np.empty(columns.shape, np.uint8)
                 walk = trees.calls_on(of.model, codes, self.leaves[k], born[0])
-                yield [bins.call_on(of.model.bins, columns, codes), *walk]
+                yield [(bins.write_codes, of.model.bins, columns, codes), *walk]
 
     def _following(self) -> Iterator[list[Call]]:
         """The calls in which learners on leaves predict and learn."""
