@@ -28,7 +28,6 @@ from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 
-from tunefree.core import schema
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import State, dtype_of
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
@@ -130,7 +129,7 @@ class _Number(Declared):
         check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
 
     def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value, before = schema.restored(self.kind, _plain(header[self.key])), vars(part).get(self.name)
+        value, before = check_header(_plain(header[self.key]), self.kind, key), vars(part).get(self.name)
         self.write(part, type(before)(value) if type(before) in (tuple, float) else value)
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import schema, storage
+from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.part import Saved, restored
 from tunefree.core.registry import UnknownNameError
+from tunefree.core.schema import Record, check_header
 from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan, plan_of
@@ -116,7 +117,7 @@ class Trained:
             encoder_class.restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
             plan,
-            schema.restored(schema.Record(Progress), header["progress"]),
+            check_header(header["progress"], Record(Progress), "progress"),
             held=batch.restored(arrays["held"], header["held"]) if "held" in header else None,
             estimator=header.get("estimator"),
             **stream_parts,
