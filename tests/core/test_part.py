@@ -18,6 +18,7 @@ from tunefree.core.part import (
     child,
     children,
     declared_arrays,
+    fields_of,
     number,
     scratch,
     size_of,
@@ -103,7 +104,7 @@ def parts_in(value):
     """All parts that a value holds."""
     if isinstance(value, Part):
         yield value
-        for declared in value.saved_fields():
+        for declared in fields_of(type(value)):
             yield from parts_in(declared.read(value))
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:

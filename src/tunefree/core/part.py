@@ -20,16 +20,18 @@ is checked by :meth:`Part.check`.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
+from operator import itemgetter
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.fields import State, dtype_of
+from tunefree.core.fields import Field, State, dtype_of
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
@@ -89,30 +91,32 @@ class _Array(Declared):
     ) -> None:
         limits = {name: properties.pop(name) for name in Limits._fields if name in properties}
         super().__init__(role, **properties)
-        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, Limits(**limits)), may_be_none
+        self.dtypes: list[Any] = dtype.split("|")
+        self.kind, self.may_be_none = Array(dtype, axes, Limits(**limits)), may_be_none
 
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         value = self.read(part)
         if self.may_be_none:
             header[self.key] = value is not None
         if value is not None:
-            arrays[key] = packed(value, self.dtypes[1:])
+            arrays[key] = packed(np.asarray(value), self.dtypes[1:])
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         if self.may_be_none:
             check_header(header, {self.key: Flag()}, key.rpartition(".")[0])
         if not self.may_be_none or header[self.key]:
-            declared[key] = self.kind
+            shape = self.kind.shape or ()
+            declared[key] = self.kind._replace(shape=tuple(axes.get(axis, axis) for axis in shape))  # type: ignore[arg-type]
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
         if self.may_be_none and not header[self.key]:
-            self.write(part, None)
-            return
-        for axis, length in zip(self.kind.shape or (), arrays[key].shape, strict=False):
-            expected = getattr(part, axis, length) if isinstance(axis, str) else length
+            return None
+        value = np.array(arrays[key], self.dtypes[0])
+        for axis, length in zip(self.kind.shape or (), value.shape, strict=False):
+            expected = getattr(owner, axis, length) if isinstance(axis, str) and isinstance(owner, Part) else length
             if length != expected:
-                raise ModelError(f"{key} has the shape {arrays[key].shape}, where {axis} is {expected}")
-        self.write(part, np.array(arrays[key], self.dtypes[0]))
+                raise ModelError(f"{key} has the shape {value.shape}, where {axis} is {expected}")
+        return value if value.ndim else value.item()
 
 
 class _Number(Declared):
@@ -125,12 +129,12 @@ class _Number(Declared):
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         header[self.key] = _plain(self.read(part))
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value, before = check_header(_plain(header[self.key]), self.kind, key), vars(part).get(self.name)
-        self.write(part, type(before)(value) if type(before) in (tuple, float) else value)
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+        value, before = check_header(_plain(header[self.key]), self.kind, key), vars(owner).get(self.name)
+        return type(before)(value) if type(before) in (tuple, float) else value
 
 
 class _Child(Declared):
@@ -160,36 +164,36 @@ class _Child(Declared):
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         header[self.key] = _saved(self.read(part), key, arrays)
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         value = header.get(self.key) if isinstance(header, dict) else None
         if value is None and self.may_be_none:
             return
         kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
         check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
         for place, child_header in _children_of(value, self.is_many):
-            child_key = _under(key, place)
-            declared |= arrays_of(child_key, self._kind_of(header, child_header, place), self.axes, child_header)
+            child_kind = self._kind_of(header, child_header, place)
+            declared |= declared_arrays(child_kind, child_header, _under(key, place), axes | self.axes)
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value: Any = header[self.key]
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+        value = header.get(self.key, {})
         if value is None:
-            self.write(part, None)
-            return
+            return None
         children = {
-            place: restored(self._blank_of(part, header, child_header, place), _under(key, place), arrays, child_header)
-            for place, child_header in _children_of(value, self.is_many)
+            place: restored(self._blank_of(owner, header, one, place), _under(key, place), arrays, one)
+            for place, one in _children_of(value, self.is_many)
         }
-        values = list(children.values()) if isinstance(value, list) else children
-        self.write(part, values if self.is_many else children[""])
+        if not self.is_many:
+            return children[""]
+        return list(children.values()) if isinstance(value, list) else children
 
     def _kind_of(self, header: dict[str, Any], child_header: Any, place: str) -> Any:
         return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
 
-    def _blank_of(self, part: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
+    def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
         """The object that is filled from a file; a class of NamedTuples is instantiated."""
         if self.make is not None:
-            return self.make(part, child_header)
-        before = vars(part).get(self.name)
+            return self.make(owner, child_header)
+        before = None if isinstance(owner, type) else getattr(owner, self.name, None)
         if self.is_many:
             before = before[int(place)] if isinstance(before, list) and int(place) < len(before) else None
         kind = self._kind_of(header, child_header, place)
@@ -251,11 +255,6 @@ class Part:
                 setattr(part, name, declared.blank and declared.blank(part))
         return part
 
-    @classmethod
-    def saved_fields(cls) -> list[Any]:
-        """The fields that files have."""
-        return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
-
     def prepare(self) -> None:
         """Bring waiting values into the fields, before they are saved or copied."""
 
@@ -308,7 +307,7 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, including its parts."""
-        return sum(size_of(declared.value(self)) for declared in self.saved_fields())
+        return sum(size_of(field.value(self)) for field in fields_of(type(self)))
 
     def check_declared(self) -> None:
         """Raise a TypeError if it has an attribute without a role."""
@@ -360,25 +359,23 @@ def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
 
 def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
     """The header of a value; its arrays are added to others."""
+    if value is None:
+        return None
     if isinstance(value, list):
         return [_saved(one, _under(key, str(place)), arrays) for place, one in enumerate(value)]
     header: dict[str, Any] = {}
+    if isinstance(value, dict):
+        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
+        return {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
+    if isinstance(value, np.ndarray):
+        arrays[key] = value
+        return header
     if isinstance(value, Part):
         value.prepare()
         value.check_declared()
-        for declared in value.saved_fields():
-            declared.save(value, _under(key, declared.key), arrays, header)
-    elif isinstance(value, State):
-        arrays |= {_under(key, name): array for name, array in value.arrays().items()}
-    elif isinstance(value, dict):
-        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
-        header = {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
-    elif hasattr(value, "_asdict"):
-        for name, one in value._asdict().items():
-            _saved(one, _under(key, name), arrays)
-    elif value is not None:
-        arrays[key] = np.asarray(value)
-    return None if value is None else header
+    for field in fields_of(type(value)):
+        field.save(value, _under(key, field.key), arrays, header)
+    return header
 
 
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
@@ -386,25 +383,54 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
 
     Arrays of other shapes than those of the blank one raise a ModelError.
     """
-    if isinstance(blank, Part):
-        for declared in blank.saved_fields():
-            declared.restore(blank, _under(key, declared.key), arrays, header)
+    kind: Any = blank if isinstance(blank, type) else type(blank)
+    fields = [(field, _under(key, field.key)) for field in fields_of(kind)]
+    if issubclass(kind, State):
+        return blank.restored({field.name: arrays[child_key] for field, child_key in fields})
+    if issubclass(kind, Part):
+        for field, child_key in fields:
+            field.write(blank, field.restored(blank, child_key, arrays, header))
         blank.check()
         blank.complete()
         return blank
-    if isinstance(blank, State):
-        return blank.restored({field.name: arrays[_under(key, field.name)] for field in blank.fields if field.is_saved})
-    is_class, values = isinstance(blank, type), {}
-    record_class: Any = blank if is_class else type(blank)
-    for name, (kind, hint, _) in _hints(record_class).items():
-        child_key, before = _under(key, name), None if is_class else getattr(blank, name)
-        if not isinstance(hint, str):
-            values[name] = restored(kind if before is None else before, child_key, arrays, {})
-            continue
-        values[name] = np.array(arrays[child_key]) if kind is np.ndarray else arrays[child_key].item()
-        if before is not None and np.shape(before) != arrays[child_key].shape:
-            raise ModelError(f"{child_key} has the shape {arrays[child_key].shape}, not {before.shape}")
-    return record_class(**values)
+    values = {field.name: field.restored(blank, child_key, arrays, {}) for field, child_key in fields}
+    for field, child_key in fields if blank is not kind else ():
+        before, value = getattr(blank, field.name), values[field.name]
+        if isinstance(before, np.ndarray) and before.shape != value.shape:
+            raise ModelError(f"{child_key} has the shape {value.shape}, not {before.shape}")
+    return kind(**values)
+
+
+@cache
+def fields_of(kind: Any) -> list[Any]:
+    """The fields that files have of a part, of a learner, or of a NamedTuple of arrays."""
+    if issubclass(kind, Part):
+        return [declared for declared in kind.fields_of_part.values() if type(declared) is not Declared]
+    if issubclass(kind, State):
+        fields = {field.name: _field_of_state(kind, field) for field in kind.fields if field.is_saved}
+    else:
+        hints = get_type_hints(kind, include_extras=True)
+        fields = {name: _field_of_record(hints[name]) for name in kind._fields}
+    for name, field in fields.items():
+        field.__set_name__(kind, name)
+    return list(fields.values())
+
+
+def _field_of_state(kind: type[State], field: Field) -> Any:
+    axes = tuple(kind.axes_of_files.get(axis, axis) for axis in field.axes) or (1,)
+    limits = field.limits._asdict()
+    return _Array(dtype_of(kind, field).name, axes, LEARNED, read=itemgetter(field.name), **limits)
+
+
+def _field_of_record(hint: Any) -> Any:
+    declared, *limits = getattr(hint, "__metadata__", (None,))
+    if not isinstance(declared, str):
+        return _Child(hint, LEARNED)
+    dtype, *axes = re.findall(r"[\w|+]+", declared)
+    lengths = tuple(int(axis) if axis.isdigit() else axis for axis in axes)
+    array = _Array(dtype, lengths, LEARNED, **(limits[0]._asdict() if limits else {}))
+    array.dtypes = [None]  # its numbers keep their type
+    return array
 
 
 def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
@@ -423,58 +449,22 @@ def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
     return copy.deepcopy(value, memo)
 
 
-def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, Array]:
-    """The arrays that a file has of a part, by their names; its header must be as the class declares it."""
+def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] | None = None) -> dict[str, Array]:
+    """The arrays that a file has of a part, a learner or a NamedTuple, by their names, if its header is as declared.
+
+    ``axes`` has names or lengths for axes of the latter two.
+    """
     check_header(header, {}, key)
-    declared: dict[str, Array] = {}
-    for field in kind.saved_fields():
-        field.declare(header, _under(key, field.key), declared)
+    known, declared = {} if axes is None or issubclass(kind, Part) else axes, dict[str, Array]()
+    for field in fields_of(kind):
+        field.declare(header, _under(key, field.key), declared, known)
     return declared
-
-
-def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> dict[str, Array]:
-    """The arrays of a part, a learner or a NamedTuple; ``axes`` has names or lengths of axes for the latter two."""
-    if issubclass(kind, Part):
-        return declared_arrays(kind, header, key)
-    arrays: dict[str, Array] = {}
-    if issubclass(kind, State):
-        axes = axes | kind.axes_of_files
-        for field in [field for field in kind.fields if field.is_saved]:
-            shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
-            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, field.limits)
-        return arrays
-    for name, (field_kind, hint, limits) in _hints(kind).items():
-        if not isinstance(hint, str):
-            arrays |= arrays_of(_under(key, name), field_kind, axes)
-            continue
-        dtype, _, lengths = hint.removesuffix("]").partition("[")
-        names = [axis.strip() for axis in lengths.split(",") if axis.strip()]
-        shape = tuple(int(axis) if axis.isdigit() else axes.get(axis, axis) for axis in names)
-        arrays[_under(key, name)] = Array(dtype, shape, limits)
-    return arrays
 
 
 def zeros(kind: Any, **lengths: int) -> Any:
     """A NamedTuple of this class with arrays of zeros, whose axes have these lengths."""
-    shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
-    return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
-
-
-@cache
-def _arrays_of(kind: Any) -> list[Any]:
-    """The arrays that a class of records declares; to read annotations takes as long as to grow a small tree."""
-    return [*arrays_of("", kind, {}).values()]
-
-
-@cache
-def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
-    """For each field of a NamedTuple its class, its dtype and axes if it is an array, and the limits of its numbers."""
-    hints = get_type_hints(kind, include_extras=True)
-    described = {}
-    for name in kind._fields:
-        hint, *limits = getattr(hints[name], "__metadata__", (None,))
-        described[name] = getattr(hints[name], "__origin__", hints[name]), hint, limits[0] if limits else Limits()
-    return described
+    arrays = [field.kind for field in fields_of(kind)]
+    return kind(*(np.zeros([lengths.get(axis, axis) for axis in array.shape], array.dtype) for array in arrays))
 
 
 def size_of(part: Any, length: int = 0) -> int:

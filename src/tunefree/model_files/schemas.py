@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.part import arrays_of, declared_arrays
+from tunefree.core.part import declared_arrays
 from tunefree.core.registry import Registry
 from tunefree.core.rows import Block, n_rows
 from tunefree.core.schema import (
@@ -139,7 +139,7 @@ ENCODED = {
 HELD = {
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), Limits(0, "D")),
-    **arrays_of("held.X", Block, {"p": "P"}),
+    **declared_arrays(Block, {}, "held.X", {"p": "P"}),
 }
 
 
