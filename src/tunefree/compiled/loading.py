@@ -1,8 +1,8 @@
 """Compiled functions as machine code: kept on disk, or made of the bitcode in the package, or compiled anew by Numba.
 
 Only the last of the three imports Numba. Where it is needed and not there, compiled functions run as Python, and a line
-tells so. A digest tells from which sources bitcode was made; the name of a file of machine code tells the fingerprint
-of the sources, the processor and the compiler. What does not match is not used.
+tells so. A digest tells from which sources bitcode was made; the name of a file of machine code tells this digest,
+the processor and the compiler. What does not match is not used.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def cache_folder() -> Path | None:
 
 def cache_path(declaration: Declaration, folder: Path) -> Path:
     """The file of the machine code of a compiled function, for this processor and compiler."""
-    key = hashlib.sha256(repr((declaration.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
+    key = hashlib.sha256(repr((declaration.digest, llvmlite.__version__, processor())).encode()).hexdigest()
     return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
 
