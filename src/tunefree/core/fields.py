@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,67 +41,32 @@ DTYPE = np.float64  # of fields, where a class does not declare another one
 EVEN, ODD = 1, -1
 
 
+@dataclass(eq=False)
 class Field:
-    """One statistic, or one setting, of a class of states.
+    """One statistic, or one setting, of a class of states."""
 
-    Parameters
-    ----------
-    axes : tuple of str
-        FEATURE, OUTPUT, or names of a class's further axes, see :meth:`State.lengths`.
-    meaning : str
-        What it is in the paper, and its unit.
-    start : float, default 0
-        Its value before the first row.
-    parity : {0, EVEN, ODD}, default 0
-        What becomes of it where all slopes have the other sign: it stays, or has the other sign, too. 0 where neither
-        is needed, see :meth:`tunefree.learners.contract.mirror`.
-    is_halved : bool, default False
-        Whether weights are proportional to it, the other fields being equal.
-    is_saved : bool, default True
-        False for what each round writes before it reads it.
-    is_setting : bool, default False
-        Whether it is a parameter that nothing changes.
-    limits : Limits
-        Of its numbers in a file.
-    """
-
-    def __init__(
-        self,
-        axes: tuple[str, ...],
-        meaning: str,
-        start: float = 0.0,
-        parity: int = 0,
-        is_halved: bool = False,
-        is_saved: bool = True,
-        is_setting: bool = False,
-        limits: Limits = INFINITE,
-    ) -> None:
-        self.axes, self.meaning, self.start = axes, meaning, start
-        self.parity, self.is_halved, self.is_saved, self.is_setting = parity, is_halved, is_saved, is_setting
-        self.limits, self.name = limits, ""
+    axes: tuple[str, ...]  # FEATURE, OUTPUT, or names of the class's further axes, see :meth:`State.lengths`
+    meaning: str  # in the paper, and its unit
+    start: float = 0.0  # before the first row
+    # What becomes of it where all slopes have the other sign: it stays (EVEN), or has the other sign, too (ODD); 0
+    # where neither is needed, see :meth:`tunefree.learners.contract.mirror`.
+    parity: int = 0
+    is_halved: bool = False  # whether weights are proportional to it, the other fields being equal
+    is_saved: bool = True  # False for numbers that each round writes before it reads them
+    is_setting: bool = False  # whether it is a parameter that nothing changes
+    limits: Limits = INFINITE  # of its numbers in a file
+    name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
 
-def per_feature(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each feature; keywords are properties of :class:`Field`."""
-    return Field((FEATURE,), meaning, **properties)
-
-
-def per_coordinate(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each feature and output."""
-    return Field((FEATURE, OUTPUT), meaning, **properties)
-
-
-def per_output(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each output."""
-    return Field((OUTPUT,), meaning, **properties)
-
-
-def single(meaning: str, **properties: Any) -> Any:
-    """A field of one number, which changes: ``state.rounds[0]``."""
-    return Field((), meaning, **properties)
+# Fields with a number for each feature, for each feature and output, for each output, and of one number that changes,
+# ``state.rounds[0]``. They take the meaning, and other properties of a field as keywords.
+per_feature: Any = partial(Field, (FEATURE,))
+per_coordinate: Any = partial(Field, (FEATURE, OUTPUT))
+per_output: Any = partial(Field, (OUTPUT,))
+single: Any = partial(Field, ())
 
 
 def setting(default: float, meaning: str) -> Any:
@@ -120,19 +86,8 @@ def padded(n_outputs: int) -> int:
 class State:
     """The numbers of one algorithm, with capacity for some features and outputs.
 
-    Parameters
-    ----------
-    n_features, n_outputs : int
-    **settings : float
-        Fields that are settings, where they differ from their default.
+    Keywords are fields that are settings, where they differ from their default.
 
-    Raises
-    ------
-    TypeError
-        If there is no such setting.
-
-    Examples
-    --------
     >>> class Perceptron(State):
     ...     weights = per_coordinate("w_i")
     ...     rate = setting(1.0, "step size")
@@ -162,11 +117,8 @@ class State:
         self.n_features, self.n_outputs = n_features, n_outputs
         for block, axes in BLOCKS.items():
             starts = [settings.get(field.name, field.start) for field in self.fields if field.axes == axes]
-            setattr(
-                self,
-                block,
-                _block(np.array(starts, self.dtypes.get(block, DTYPE)), axes, n_features, padded(n_outputs)),
-            )
+            numbers = np.array(starts, self.dtypes.get(block, DTYPE))
+            setattr(self, block, _block(numbers, axes, n_features, padded(n_outputs)))
         lengths = {FEATURE: n_features, OUTPUT: n_outputs, **self.lengths(n_features, n_outputs)}
         for field in self.fields:
             if field.axes not in BLOCKS.values():
@@ -190,9 +142,7 @@ class State:
 
     def _set_views(self) -> None:
         names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
-        self.blocks: tuple[np.ndarray, ...] = tuple(
-            getattr(self, name) for name in names
-        )  # as compiled code takes them
+        self.blocks: tuple[np.ndarray, ...] = tuple(getattr(self, name) for name in names)  # for compiled code
         for field in self.fields:
             if field.axes in BLOCKS.values():
                 block, subscript = place_of(type(self), field)  # type: ignore[arg-type]

@@ -8,13 +8,12 @@ role:
     record    is needed to learn or to judge, not to predict; left out of a model that only predicts
     scratch   is computed anew; in no file
 
-From the declaration follow what a file holds and how it is checked, copies, bytes, and the model that only predicts. A
-part may hold learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and
-axes themselves.
+From the declaration follow files and their checks, copies, bytes, and the model that only predicts. A part may hold
+learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and axes
+themselves (:func:`fields_of`).
 
 In a file arrays have dotted names, ``growth.awake.0.model.nodes``, and the header has a mapping for each part. A file
-is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it. What was made
-is checked by :meth:`Part.check`.
+is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence,
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
 MOST_CHILDREN = 2**16
+_SHARED = "roles of fields that copies share"  # in the memo of a copy
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, and a header
 
 
 class Declared:
     """A field of a part with a role; the classes below declare fields that are in files.
 
-    These ``save`` a field to arrays, under a key, and to the header of the part, ``declare`` which arrays a file has,
-    and ``restore`` the field. ``blank`` takes the part to the value before the first row; of a record to that in a
-    model that only predicts. Where the value that is saved is not the attribute itself, ``read`` takes the part to it,
-    and ``write`` takes the part and it.
+    ``blank`` takes the part to the value before the first row; of a record to that in a model that only predicts.
+    Where the value that is saved is not the attribute itself, ``read`` takes the part to it, and ``write`` takes the
+    part and it.
     """
 
     def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
@@ -82,8 +81,7 @@ class _Array(Declared):
 
     Behind bars ``dtype`` has others that a file may have, where they have all digits. Each axis is a length, None for
     any, or a name: those of one name have one length in a part, that of the attribute of this name if there is one.
-    Limits of the numbers are those of :class:`tunefree.core.schema.Limits`, other properties those of
-    :class:`Declared`.
+    Keywords are :class:`tunefree.core.schema.Limits` of the numbers, and properties of :class:`Declared`.
     """
 
     def __init__(
@@ -141,9 +139,8 @@ class _Child(Declared):
     """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
 
     Its kind is a class, or takes the headers of the owner and of the child, and its place among others, to its class.
-    ``make`` takes the owner and the header of the child to a blank one, which what was saved is written into; without
-    it that is the one of the owner's constructor, or one of the class. ``axes`` are names or lengths of axes of
-    learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
+    ``make`` takes the owner and the header of the child to a blank one, which is filled; by default it is that of the
+    owner's constructor, or one of the class. ``axes`` are names or lengths of axes of learners and NamedTuples.
     """
 
     def __init__(
@@ -224,7 +221,7 @@ class Part:
     >>> mean.total += 1.5
     >>> arrays, header = mean.save_state()
     >>> other = Mean(2)
-    >>> other.take_over(arrays, header)
+    >>> _ = restored(other, "", arrays, header)
     >>> other.total, header, declared_arrays(Mean, {"rows": -1})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
@@ -259,13 +256,9 @@ class Part:
         """Bring waiting values into the fields, before they are saved or copied."""
 
     def save_state(self) -> Saved:
-        """Arrays and a header from which :meth:`take_over` makes the same."""
+        """Arrays and a header from which :func:`restored` makes the same."""
         arrays: dict[str, np.ndarray] = {}
         return arrays, _saved(self, "", arrays)
-
-    def take_over(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Set the fields from the result of :meth:`save_state`."""
-        restored(self, "", arrays, header)
 
     def complete(self) -> None:
         """Compute the fields that are neither in files nor copied."""
@@ -273,27 +266,29 @@ class Part:
     def check(self) -> None:
         """Raise a ModelError unless the restored fields are consistent."""
 
-    def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
+    def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[Any, Any] | None = None) -> Self:
         """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
 
-        ``memo`` has copies that were made before, by the id of the original.
+        ``memo`` has copies that were made before, as that of :func:`copy.deepcopy`.
         """
+        memo = {} if memo is None else memo
+        memo[_SHARED] = shared
+        return copy.deepcopy(self, memo)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
         self.prepare()
         self.check_declared()
-        memo, other = {} if memo is None else memo, object.__new__(type(self))
+        shared, other = memo.get(_SHARED, (FIXED,)), object.__new__(type(self))
         memo[id(self)] = other
         for name, declared in self.fields_of_part.items():
             if declared.role == SCRATCH:
                 setattr(other, name, declared.blank and declared.blank(other))
                 continue
             is_attribute, value = name in vars(self), declared.value(self)
-            value = memo.get(id(value), value) if declared.role in shared else _copied(value, shared, memo)
+            value = memo.get(id(value), value) if declared.role in shared else copy.deepcopy(value, memo)
             (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
         other.complete()
         return other
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copied(memo=memo)
 
     def reduce(self) -> None:
         """Keep only the state that predictions need, not the state for learning."""
@@ -431,22 +426,6 @@ def _field_of_record(hint: Any) -> Any:
     array = _Array(dtype, lengths, LEARNED, **(limits[0]._asdict() if limits else {}))
     array.dtypes = [None]  # its numbers keep their type
     return array
-
-
-def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
-    if id(value) in memo:
-        return memo[id(value)]
-    if isinstance(value, Part):
-        return value.copied(shared, memo)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, list):
-        return [_copied(one, shared, memo) for one in value]
-    if isinstance(value, dict):
-        return {name: _copied(one, shared, memo) for name, one in value.items()}
-    if hasattr(value, "_asdict"):
-        return type(value)(*(_copied(one, shared, memo) for one in value))
-    return copy.deepcopy(value, memo)
 
 
 def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] | None = None) -> dict[str, Array]:

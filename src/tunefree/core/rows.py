@@ -58,8 +58,7 @@ class Rows(NamedTuple):
 
 
 def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
-    """A read-only, C-contiguous view, through which a user's data cannot be changed; a copy only where the layout or
-    the type asks for one."""
+    """A read-only, C-contiguous view, or a copy where the layout or the type asks for one."""
     view = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
     return view
@@ -183,8 +182,6 @@ def entries_together(parts: Sequence[Rows]) -> Rows:
 def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries of rows that are not 0, without the constant, as compressed sparse rows.
 
-    Examples
-    --------
     >>> compressed(table([[1.5], [0.0]], [1], [[3], [0]]))
     (array([0, 2, 2]), array([1, 3], dtype=int32), array([1.5, 1. ]))
     """

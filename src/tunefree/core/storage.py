@@ -41,10 +41,9 @@ DTYPES = {
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a header, of values of JSON, to a file; one already there is replaced whole, at the last
-    moment.
+    """Write arrays and a header, of values of JSON, to a file, see :func:`whole_file`.
 
-    The same arrays and header give the same bytes. If the file cannot be written, what was there before is untouched.
+    The same arrays and header give the same bytes.
 
     >>> import tempfile, os
     >>> name = os.path.join(tempfile.mkdtemp(), "model")
@@ -305,7 +304,7 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
     """Hold a lock (``flock``) on a file while something is written; the system releases it when the process ends.
 
     The file, whose folder exists, names the process, and goes when the lock is released. Systems without ``flock`` have
-    no such locks. Of what is written, the message tells where another process, or another lock of this one, holds it.
+    no such locks. ``of`` is written, for the message where another process, or another lock of this one, holds it.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
