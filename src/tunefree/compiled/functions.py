@@ -71,7 +71,7 @@ class Compiled(Declaration):
             return loading.with_checked_bounds(self)
         if self.code is None:  # numbers overflow as in compiled code
             return np.errstate(all="ignore")(self.function)
-        entry, table_of = entry_of(self.code), self.table_of
+        entry, table_of = self.code, self.table_of
         if not self.result:
             return lambda *values: entry(table_of(*values))
         kind = _RESULTS[self.result]
@@ -85,7 +85,7 @@ class Compiled(Declaration):
 
     @cached_property
     def code(self) -> Any:
-        """Its machine code (:class:`tunefree.compiled.loading.Code`); None where it runs otherwise."""
+        """Its machine code (:func:`tunefree.compiled.loading.load`); None where it runs otherwise."""
         from tunefree.compiled import loading
 
         return loading.load(self) if IS_COMPILED and not CHECKS_BOUNDS else None
@@ -136,13 +136,6 @@ class Compiled(Declaration):
 def compiled(function: Callable[..., Any]) -> Compiled:
     """Declare a compiled function, see :class:`Compiled`."""
     return Compiled(function)
-
-
-def entry_of(code: Any) -> Any:
-    """The function of a table that machine code is, which lives as long as it."""
-    entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(code.address)
-    entry.code = code
-    return entry
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -271,5 +264,5 @@ def _runner() -> Callable[[bytes], None]:
     """A function that makes the calls of a table, which ends with a word that is zero."""
     from tunefree.compiled import loading
 
-    runner: Callable[[bytes], None] = entry_of(loading.linked([loading.machine_code(RUNNER)], "run"))
+    runner: Callable[[bytes], None] = loading.linked([loading.machine_code(RUNNER)], "run")
     return runner

@@ -8,6 +8,7 @@ the processor and the compiler. What does not match is not used.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import hashlib
 import logging
@@ -16,7 +17,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -30,13 +31,6 @@ from tunefree.core.storage import whole_file
 log = logging.getLogger(__name__)
 logged: set[tuple[str, ...]] = set()  # reasons for which code was compiled
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
-
-
-class Code(NamedTuple):
-    """Machine code in memory."""
-
-    address: int
-    engine: Any  # which keeps it
 
 
 @functools.cache
@@ -130,7 +124,7 @@ def remove_old(folder: Path) -> None:
 
 
 def machine_code_of(declaration: Declaration) -> bytes | None:
-    """The machine code of a compiled function, by the quickest way that there is; None where it cannot be compiled."""
+    """The machine code of a compiled function, by the quickest way; None where it cannot be compiled."""
     folder = cache_folder()
     path = None if folder is None else cache_path(declaration, folder)
     code = None if path is None else cached_code(path)
@@ -144,19 +138,22 @@ def machine_code_of(declaration: Declaration) -> bytes | None:
 machine_code_of_part = functools.cache(machine_code_of)  # several compiled functions call it
 
 
-def load(declaration: Declaration) -> Code | None:
-    """Machine code of a compiled function and those that it calls; None where it cannot be compiled."""
+def load(declaration: Declaration) -> Any:
+    """A compiled function with those that it calls, in memory; None where it cannot be compiled."""
     codes = [code for code in (machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)) if code]
     return linked(codes, exporting.packed_symbol_of(declaration)) if len(codes) > len(declaration.parts) else None
 
 
-def linked(codes: Sequence[bytes], symbol: str) -> Code:
-    """Machine code in memory, and the address of one of its functions."""
+def linked(codes: Sequence[bytes], symbol: str) -> Any:
+    """A function of machine code that takes a table, with its ``address``."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host())  # one that compiled would keep what it needed
     for code in codes:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Code(engine.get_function_address(symbol), engine)
+    address = engine.get_function_address(symbol)
+    function: Any = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
+    function.address, function.engine = address, engine  # which keeps the code
+    return function
 
 
 def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:

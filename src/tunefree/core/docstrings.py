@@ -2,7 +2,7 @@
 
 The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
 arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
-that it inherits, and the properties whose names end in an underscore. Other text is inherited whole where there is none.
+that it inherits, and the properties whose names end in an underscore. Other text is inherited where there is none.
 """
 
 from __future__ import annotations

@@ -169,16 +169,11 @@ def check(group: Any) -> None:
             raise ModelError(f"`{name}` {problem}")
 
 
-def changed(group: Any, names: Collection[str]) -> dict[str, Any]:
-    """The values of some parameters that differ from the defaults, by name."""
-    usual = {entry.name: default_of(entry) for entry in fields(group) if entry.name in names}
-    return {name: getattr(group, name) for name, value in usual.items() if getattr(group, name) != value}
-
-
-def refuse(group: Any, names: Collection[str], why: str) -> None:
+def refuse(group: Parameters, names: Collection[str], why: str) -> None:
     """Raise an error that says why, if one of some parameters of a group differs from its default."""
-    for name in changed(group, names):
-        raise ModelError(f"`{name}` {why}")
+    for name in group.changed():
+        if name in names:
+            raise ModelError(f"`{name}` {why}")
 
 
 @dataclass(frozen=True)
@@ -205,7 +200,8 @@ class Parameters:
 
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
-        return changed(self, records_of(type(self)))
+        usual = {entry.name: default_of(entry) for entry in fields(self) if entry.name in records_of(type(self))}
+        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
         """Raise an error if a parameter differs from its default where it has no effect; these scopes hold."""
