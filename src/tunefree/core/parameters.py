@@ -169,11 +169,11 @@ def check(group: Any) -> None:
             raise ModelError(f"`{name}` {problem}")
 
 
-def refuse(group: Parameters, names: Collection[str], why: str) -> None:
+def refuse(group: Any, names: Collection[str], why: str) -> None:
     """Raise an error that says why, if one of some parameters of a group differs from its default."""
-    for name in group.changed():
-        if name in names:
-            raise ModelError(f"`{name}` {why}")
+    for entry in fields(group):
+        if entry.name in names and getattr(group, entry.name) != default_of(entry):
+            raise ModelError(f"`{entry.name}` {why}")
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Parameters:
 
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
-        usual = {entry.name: default_of(entry) for entry in fields(self) if entry.name in records_of(type(self))}
+        usual = {entry.name: default_of(entry) for entry in fields(self) if "parameter" in entry.metadata}
         return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
