@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import lzma
 import math
-import os
 import pickle
 import re
 import subprocess
@@ -223,16 +222,6 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
-
-
-def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
-    write_package(folder, monkeypatch)
-    for name in ("old-1.code", "left.part", "other.txt"):
-        (folder / name).write_bytes(b"")
-        os.utime(folder / name, (0, 0))
-    loading.load(ADD)
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["bitcode.xz", "other.txt"]
-    assert len(list(folder.glob("*.code"))) == 1
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ import hashlib
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from tunefree.core.storage import whole_file
 
 log = logging.getLogger(__name__)
 logged: set[tuple[str, ...]] = set()  # reasons for which code was compiled
-MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 
 @functools.cache
@@ -100,8 +98,6 @@ def cached_code(path: Path) -> bytes | None:
         return None
     if content[:32] != hashlib.sha256(path.name.encode() + content[32:]).digest():
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
     return content[32:]
 
 
@@ -111,16 +107,6 @@ def write_code(path: Path, code: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             file.write(hashlib.sha256(path.name.encode() + code).digest() + code)
-        remove_old(path.parent)
-
-
-def remove_old(folder: Path) -> None:
-    """Remove machine code that has not been used for long, and files left by crashes."""
-    before = time.time() - MOST_AGE
-    for path in [*folder.glob("*.code"), *folder.glob("*.part")]:
-        with contextlib.suppress(OSError):
-            if path.stat().st_mtime < before:
-                path.unlink()
 
 
 def machine_code_of(declaration: Declaration) -> bytes | None:

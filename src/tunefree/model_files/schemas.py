@@ -169,7 +169,11 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
         declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    _check_members(model)
+    # Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes.
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
+        raise ModelError("model.member_settings and model.linear.members differ in number")
     return declared | HELD | ENCODED
 
 
@@ -192,14 +196,6 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
     }
-
-
-def _check_members(model: dict[str, Any]) -> None:
-    """Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes."""
-    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
-    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
-    if known != (len(model["member_settings"]) - others, others):
-        raise ModelError("model.member_settings and model.linear.members differ in number")
 
 
 def check_relations(trained: Any) -> None:
