@@ -54,11 +54,9 @@ class Parameter(NamedTuple):
 class Declaration:
     """A plain function that can be compiled, with its declared arguments.
 
-    No other compiled function has its name, by default that of the function with its module. ``states`` are parameters
-    that are states, with their classes; and records whose class is no annotation, as of compiled functions that differ
-    in it. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled functions of arrays
-    and numbers whose functions this one may call: it calls their machine code, which is compiled once for all compiled
-    functions that do. All other functions are compiled into the compiled function.
+    No other one has its ``name``. ``states`` are parameters that are states, with their classes; and records whose
+    class is no annotation. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled
+    functions of arrays and numbers, whose machine code this one calls. Other functions are compiled into it.
     """
 
     def __init__(

@@ -37,16 +37,13 @@ LIBRARY_FUNCTIONS = {  # that compiled functions may call; those that end with f
     *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
 }
-
-
 OLDEST = (0, 67)  # of Numba: earlier versions lose stores (docs/decisions.md)
 _exporting = threading.Lock()  # one compiled function at a time: the setting is that of all threads
 
 
 @functools.cache
 def obstacle() -> str:
-    """Why Numba cannot compile compiled functions here, or nothing; a package that differs from it in llvmlite is one
-    reason."""
+    """Why Numba cannot compile compiled functions here, or nothing."""
     try:
         import numba
     except ImportError as error:
@@ -85,8 +82,7 @@ def jitted(
 
 @functools.cache
 def call_of(declaration: Declaration) -> Any:
-    """A function, compiled by Numba, that calls the machine code of a compiled function of contiguous arrays and
-    numbers."""
+    """A function, compiled by Numba, that calls the machine code of a compiled function of arrays and numbers."""
     import numba
 
     values, types = {}, []
@@ -163,8 +159,7 @@ def number_type(dtype: str) -> Any:
 
 
 def bitcode_of(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function: its function for other compiled functions, and one for Python, which takes a
-    table of words."""
+    """The bitcode of a compiled function: one for other compiled functions, and one that takes a table of words."""
     module = llvm.parse_assembly(text_of(declaration))
     module.link_in(llvm.parse_assembly(str(packed(declaration))))
     names = llvm.create_new_module_pass_manager()
@@ -179,9 +174,7 @@ def text_of(declaration: Declaration) -> str:
     import numba
 
     config: Any = numba.config
-    with (
-        _exporting
-    ):  # without Numba's own passes, which unroll loops, and hide from LLVM that lengths are whole vectors
+    with _exporting:  # without Numba's own passes, which unroll loops, and hide that lengths are whole vectors
         before, config.OPT = config.OPT, type(config.OPT)(0)
         try:
             entry = entry_of(declaration)

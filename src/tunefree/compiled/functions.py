@@ -1,14 +1,12 @@
 """Compiled functions: plain functions over arrays with declared axes, which run as machine code or as they stand.
 
 Called, a compiled function checks its arguments: compiled code never sees an array of another type, layout or length
-than declared (:mod:`tunefree.compiled.declarations`). It is compiled the first time that it is called
-(:mod:`tunefree.compiled.loading`). Its machine code takes a table of words: addresses, lengths and numbers. Arrays of
-the types and lengths of a call before need not be checked again.
+than declared (:mod:`tunefree.compiled.declarations`). Its machine code (:mod:`tunefree.compiled.loading`) takes a table
+of words: addresses, lengths and numbers.
 
 Checks and addresses take longer than many a compiled function takes for one row. A program of calls on arrays that stay
 where they are makes them once. Its table has for each call the address of the compiled function, the number of its
-words, and these. A function in machine code makes the calls one after the other. It is the same for all programs, since
-each compiled function loads its words from the table.
+words, and these; a function in machine code makes the calls one after the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The bitcode of all compiled functions in the package, one file beside this one: ``python -m
 tunefree.compiled.packaging``.
 
-Numba reads its settings when it is imported, so bitcode is made by further processes, which have those of
-:data:`tunefree.compiled.exporting.NEUTRAL`. LLVM reads bitcode of earlier versions, and not of later ones: `make
-compiled` therefore runs this with the oldest version of Numba that is supported.
+Numba reads its settings when it is imported, so bitcode is made by further processes. LLVM reads bitcode of earlier
+versions, and not of later ones: `make compiled` runs this with the oldest version of Numba that is supported.
 """
 
 from __future__ import annotations

@@ -128,12 +128,7 @@ def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.nda
 class Forest:
     """The trees of some generations, of columns with these values (states, c) each; those that are averaged are last.
 
-    Attributes
-    ----------
-    order : (trees,) array
-        The generations of the trees in the order of the walk.
-    leaves : (leaves,) array
-        The numbers of leaves among all, in the order of the file.
+    In the order of the file ``order`` (trees,) are the generations of trees, and ``leaves`` (leaves,) their numbers.
     """
 
     def __init__(self, states: States, generations: list[Any], columns: list[np.ndarray]) -> None:

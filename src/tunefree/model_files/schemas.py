@@ -1,7 +1,8 @@
 """Contents of model files: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-Parts of models declare their arrays in files (:mod:`tunefree.core.part`). What is beside the model is declared here,
-and how parts fit together, where compiled code or predictions rely on it.
+Parts of models declare their arrays in files (:mod:`tunefree.core.part`). All beside the model is declared here, and
+how parts fit together, where compiled code or predictions rely on it. Nothing is made of a file before each part is
+checked, and nothing is returned before they are checked together.
 """
 
 from __future__ import annotations

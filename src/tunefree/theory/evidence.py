@@ -229,12 +229,9 @@ def frame(objective: Objective) -> tuple[float, float]:
 class Certificate:
     """Lower bounds on the loss of every linear model on the rows of the evidence; made by :func:`certify`.
 
-    The rows are those learned, each predicted before it was learned. The bounds do not hold for other rows or other
-    kinds of models. A *radius* bounds the contribution of each feature to a prediction: the absolute weight of a
-    feature times the largest absolute value of that feature, the constant feature included. In classification the
-    unit of a radius is that of a margin. In regression it is the mean absolute deviation of the targets, and the weight
-    of the constant feature is measured from their mean. With a logarithmic link it is 1, and the weight is measured
-    from the logarithm of the mean.
+    The bounds do not hold for other rows or other kinds of models. A *radius* bounds the contribution of each feature
+    to a prediction: the absolute weight of a feature times its largest absolute value, the constant feature included.
+    The weight of that is measured from a centre, and a radius in a unit, see :func:`frame`.
 
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic
