@@ -12,29 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import schema
 from tunefree.core.errors import ModelError
 from tunefree.core.part import declared_arrays
 from tunefree.core.registry import Registry
 from tunefree.core.rows import Block, n_rows
-from tunefree.core.schema import (
-    COUNT,
-    FINITE,
-    FROM_ZERO,
-    INFINITE,
-    Anything,
-    Array,
-    Flag,
-    Label,
-    Limits,
-    Mapping,
-    Number,
-    Optional,
-    Record,
-    Sequence,
-    Text,
-    check_arrays,
-    check_header,
-)
+from tunefree.core.schema import COUNT, FROM_ZERO, Anything, Array, Flag, Number, Optional, Sequence, Text, check_header
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
 from tunefree.model_files.column_samples import ColumnSamples
@@ -61,8 +44,8 @@ from tunefree.theory.rises import LossRises
 MOST_FEATURES = 2**31 - 1
 NAME, NAMES = Text(may_be_none=True), Sequence(Text())
 TASK = Text(("classification", "regression"))
-CLASSES = Sequence(Label(), MANY_CLASSES)
-SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(VIEWS)}
+CLASSES = Sequence(schema.Label(), MANY_CLASSES)
+SETTING = {"learner": Text(), "settings": schema.Mapping(schema.FINITE), "view": Text(VIEWS)}
 
 MODEL = {
     "task": TASK,
@@ -70,7 +53,7 @@ MODEL = {
     "loss": NAME,
     "average": Flag(),
     "view": Text(),
-    "settings": Mapping(FINITE),
+    "settings": schema.Mapping(schema.FINITE),
     "replays": Flag(),
     "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
     "monotone": Optional(
@@ -109,8 +92,8 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": Mapping(Anything()),  # as it checks its values
-    "progress": Record(Progress),
+    "plan": schema.Mapping(Anything()),  # as it checks its values
+    "progress": schema.Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as the class of its source checks it
 }
@@ -127,19 +110,19 @@ ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
     "encoder.names": Array("uint8", (None,)),
     "encoder.name_ends": Array("int64", (None,), FROM_ZERO),
-    "encoder.name_columns": Array("int32", (None,), Limits(-1)),
+    "encoder.name_columns": Array("int32", (None,), schema.Limits(-1)),
     "encoder.evidence": Array("float64", (None,), FROM_ZERO),
     "encoder.free": Array("int64", (None,), FROM_ZERO),
     "encoder.name_sizes": Array("int64", (None,), FROM_ZERO),
     "encoder.profile.counts": Array("int64", (None,), FROM_ZERO),
-    "encoder.profile.ranges": Array("float64", (None, 2), INFINITE),
+    "encoder.profile.ranges": Array("float64", (None, 2), schema.INFINITE),
     "encoder.profile.keys": Array("uint64", (None,)),
-    "encoder.profile.values": Array("float32", (None, None), INFINITE),
+    "encoder.profile.values": Array("float32", (None, None), schema.INFINITE),
 }
 
 HELD = {
     "held.rows": Array("uint8", (None,)),
-    "held.forgotten": Array("int64", (None,), Limits(0, "D")),
+    "held.forgotten": Array("int64", (None,), schema.Limits(0, "D")),
     **declared_arrays(Block, {}, "held.X", {"p": "P"}),
 }
 
@@ -320,4 +303,4 @@ KINDS.register("linear", LINEAR)
 def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Raise a ModelError unless a file has the contents of its kind."""
     check_header(header, kind.header)
-    check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))
+    schema.check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))
