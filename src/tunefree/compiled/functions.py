@@ -53,16 +53,11 @@ class Compiled(Declaration):
     TypeError: numbers must be a contiguous array float64[n], not int64[3]
     """
 
-    _compiled: Callable[..., Any] | None = None
-
     def __call__(self, *values: Any) -> Any:
-        if not IS_COMPILED:
-            return self.function(*values)
-        if self._compiled is None:
-            self._compiled = self._loaded()
-        return self._compiled(*values)
+        return self._compiled(*values) if IS_COMPILED else self.function(*values)
 
-    def _loaded(self) -> Callable[..., Any]:
+    @cached_property
+    def _compiled(self) -> Callable[..., Any]:
         from tunefree.compiled import loading
 
         if CHECKS_BOUNDS:
