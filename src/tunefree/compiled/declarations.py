@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
+from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State
 
 EDITION = "4"  # to be raised with each change of exporter or loader that changes the code of compiled functions
 # Decorators, the head, and the lines up to the next one at its margin.
@@ -152,11 +152,10 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
     arguments = []
     for block, axes in BLOCKS.items():
         shape = [axis_names[axis] for axis in axes]
-        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
+        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str([place for place, _ in cls.places.values()].count(block)))
         dtype = np.dtype(cls.dtypes.get(block, DTYPE)).name
         arguments.append(Argument(f"{name}_{block}", dtype, tuple(shape)))
-    array_fields = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
-    for field in array_fields:
+    for field in [field for field in cls.fields if field.name in cls.alone]:
         lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]
         arguments.append(Argument(f"{name}_{field.name}", "float64", tuple(lengths)))
     return arguments
