@@ -75,19 +75,17 @@ def tell(level: int, line: str, *reasons: str) -> None:
         log.log(level, "%s, since %s", line, ", and ".join(reasons))
 
 
-def cache_folder() -> Path | None:
-    """The folder of machine code: ``TUNEFREE_CACHE``, or a folder in the user's cache; None without a home."""
-    if folder := os.environ.get("TUNEFREE_CACHE"):
-        return Path(folder)
-    with contextlib.suppress(RuntimeError):  # of a user without a home, as in some containers
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
-    return None
-
-
-def cache_path(declaration: Declaration, folder: Path) -> Path:
-    """The file of the machine code of a compiled function, for this processor and compiler."""
+def cache_path(declaration: Declaration) -> Path | None:
+    """The file of the machine code of a compiled function for this processor and compiler: in ``TUNEFREE_CACHE``, or
+    the user's cache; None without a home."""
+    folder = os.environ.get("TUNEFREE_CACHE", "")
+    if not folder:
+        try:
+            folder = f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/tunefree"
+        except RuntimeError:  # of a user without a home, as in some containers
+            return None
     key = hashlib.sha256(repr((declaration.digest, llvmlite.__version__, processor())).encode()).hexdigest()
-    return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
+    return Path(folder) / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
 
 def cached_code(path: Path) -> bytes | None:
@@ -111,8 +109,7 @@ def write_code(path: Path, code: bytes) -> None:
 
 def machine_code_of(declaration: Declaration) -> bytes | None:
     """The machine code of a compiled function, by the quickest way; None where it cannot be compiled."""
-    folder = cache_folder()
-    path = None if folder is None else cache_path(declaration, folder)
+    path = cache_path(declaration)
     code = None if path is None else cached_code(path)
     if code is None:
         code = new_code(declaration)

@@ -7,18 +7,15 @@ versions, and not of later ones: `make compiled` runs this with the oldest versi
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import lzma
 import os
 import pkgutil
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -82,19 +79,18 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 def all_compiled() -> list[Declaration]:
     """The compiled functions that the modules of the package declare, and those that their ``all_compiled`` list."""
     functions: dict[str, Declaration] = {}
-    for module in _modules():
+    for place in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
+        if place.name.endswith(("__main__", ".packaging")):
+            continue
+        try:
+            module: Any = import_module(place.name)
+        except ModuleNotFoundError:  # of an extra that is not installed, such as uvicorn
+            continue
         listed = module.all_compiled() if hasattr(module, "all_compiled") else []
         for declaration in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
             if functions.setdefault(declaration.name, declaration).function is not declaration.function:
                 raise ValueError(f"two compiled functions have the name {declaration.name}")
     return [functions[name] for name in sorted(functions)]
-
-
-def _modules() -> Iterator[ModuleType]:
-    for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
-        if not module.name.endswith(("__main__", ".packaging")):
-            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as uvicorn
-                yield import_module(module.name)
 
 
 def bitcode_named(name: str) -> Bitcode:

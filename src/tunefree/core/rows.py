@@ -67,18 +67,16 @@ def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
 def dense(values: ArrayLike, intercept: bool = True) -> Block:
     """Rows of a two-dimensional array; column j becomes feature j + 1."""
     numbers = read_only(values, np.float64)
-    n, d = numbers.shape
-    codes, pointers = np.empty((n, 0), np.int32), np.zeros(n + 1, np.int64)
-    columns, words = np.arange(1, d + 1, dtype=np.int32), (_NO_FEATURES, _NO_VALUES)
-    return Block(numbers, columns, codes, _NO_FEATURES, pointers, *words, float(intercept), False)
+    n, columns = len(numbers), np.arange(1, numbers.shape[1] + 1, dtype=np.int32)
+    words = np.zeros(n + 1, np.int64), _NO_FEATURES, _NO_VALUES
+    return Block(numbers, columns, np.empty((n, 0), np.int32), _NO_FEATURES, *words, float(intercept), False)
 
 
 def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Block:
     """Compressed sparse rows; ``features`` start at 1 and no row holds a feature twice."""
-    words = read_only(pointers, np.int64), read_only(features, np.int32), read_only(values, np.float64)
-    n = len(words[0]) - 1
-    numbers, codes = np.empty((n, 0)), np.empty((n, 0), np.int32)
-    return Block(numbers, _NO_FEATURES, codes, _NO_FEATURES, *words, float(intercept), False)
+    pointers, features = read_only(pointers, np.int64), read_only(features, np.int32)
+    rows = dense(np.empty((len(pointers) - 1, 0)), intercept)
+    return rows._replace(pointers=pointers, features=features, values=read_only(values, np.float64))
 
 
 def words_of(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block:

@@ -289,7 +289,9 @@ class Certificate:
         """
         if not (self.weight > 0.0 and math.isfinite(self.inner)):
             return 0.0
-        linear = self.loss - self.inner - radius * self.unit * self._pull()
+        # The largest first, as a sum of floats depends on the order.
+        pull = float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
+        linear = self.loss - self.inner - radius * self.unit * pull
         return min(self._least(linear) / self.weight, LARGEST)
 
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
@@ -301,11 +303,6 @@ class Certificate:
         if abs(linear) < self.bends:
             return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
         return linear if linear > 0.0 else 0.0
-
-    def _pull(self) -> float:
-        """Largest decrease of the linearised loss for each unit of the radius: the sum of |G_jk| / M_j."""
-        # the largest first, as a sum of floats depends on the order
-        return float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
 
 
 def certify(evidence: Evidence, objective: Objective) -> Certificate:
