@@ -131,14 +131,18 @@ class Kind(NamedTuple):
     """A kind of model in files."""
 
     header: dict[str, Any]  # of its files
-    arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
-    lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
+    # The declared arrays, and lengths that hold for the whole file, of a header as declared, and arrays.
+    declared: Callable[[dict[str, Any], dict[str, np.ndarray]], tuple[dict[str, Array], dict[str, int]]]
     restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model of these arrays, and the file's header
     check: Callable[[Any], None]  # raises a ModelError if the parts of a Trained that was restored do not fit together
 
 
-def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Declarations of the arrays that the parts of a model have in its file, by name."""
+def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[dict[str, Array], dict[str, int]]:
+    """Declarations of the arrays that the parts of a model have in its file, by name, and lengths of axes.
+
+    These are D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences. P, the dense
+    columns, are as many as the arrays have.
+    """
     model, family = header["model"], family_of(header["model"]["learner"])
     if family is not None:
         check_header(model["config"], family.config_header, "model.config")
@@ -158,20 +162,11 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
     if known != (len(model["member_settings"]) - others, others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
-    return declared | HELD | ENCODED
-
-
-def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Lengths of axes: D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences.
-
-    P, the dense columns, are as many as the arrays have.
-    """
-    model = header["model"]
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
     meetings = model["linear"]["meetings"] or {"counts": (0, 0, 0), "kept": (0, 0), "first": MOST_FEATURES}
     n_slots = meetings["counts"][0] + min(model["n_features"], meetings["first"])
-    return {
+    lengths = {
         "D": model["n_features"],
         "K": n_outputs,
         "W": OF_ROW + n_outputs,
@@ -180,6 +175,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
     }
+    return declared | HELD | ENCODED, lengths
 
 
 def check_relations(trained: Any) -> None:
@@ -289,18 +285,6 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
-LINEAR = Kind(
-    HEADER,
-    _arrays_of_models,
-    _lengths_of_models,
-    lambda arrays, header: restored(arrays, header["model"]),
-    check_relations,
-)
+LINEAR = Kind(HEADER, _declared, lambda arrays, header: restored(arrays, header["model"]), check_relations)
 KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
-
-
-def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file has the contents of its kind."""
-    check_header(header, kind.header)
-    schema.check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -15,7 +15,7 @@ from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.part import Saved, restored
 from tunefree.core.registry import UnknownNameError
-from tunefree.core.schema import Record, check_header
+from tunefree.core.schema import Record, check_arrays, check_header
 from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan, plan_of
@@ -151,9 +151,11 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
     with refused(path):
-        schemas.check(KINDS[written], arrays, header)
+        model_kind = KINDS[written]
+        check_header(header, model_kind.header)
+        check_arrays(arrays, *model_kind.declared(header, arrays))
         trained = Trained.restore(parts, header, encoder_class)
-        KINDS[written].check(trained)
+        model_kind.check(trained)
     return trained
 
 
