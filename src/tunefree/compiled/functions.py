@@ -16,7 +16,6 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
-from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -97,7 +96,7 @@ class Compiled(Declaration):
         def table_of(*values: Any) -> bytes:
             if len(values) != n_parameters:
                 raise TypeError(f"{self.name} takes {n_parameters} arguments, not {len(values)}")
-            addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
+            addresses, state_shapes, flat, start = list[int](), list[Any](), list[Any](), 0
             for k, kind, is_state, name in records:
                 value = values[k]
                 if type(value) is not kind:
@@ -106,14 +105,14 @@ class Compiled(Declaration):
                 start = k + 1
                 if is_state:
                     if value.memory is None:  # none of its blocks is ever replaced
-                        value.memory = _addresses_of(value.blocks), [*chain(*map(_shape, value.blocks))]
+                        value.memory = _addresses_of(value.blocks), [*map(_shape, value.blocks)]
                     addresses += value.memory[0]
-                    state_lengths += value.memory[1]
+                    state_shapes += value.memory[1]
                 else:
                     flat += value
             flat += values[start:]
             arrays, numbers = arrays_of(flat), numbers_of(flat)
-            lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
+            lengths = lengths_of((*state_shapes, *map(_shape, arrays)), (*map(_dtype, arrays),))
             try:
                 words = *addresses, *_addresses_of(arrays), *lengths
                 try:
@@ -143,14 +142,10 @@ def _signed(number: Any) -> Any:
     return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
-def checked_lengths(
-    declaration: Declaration, state_lengths: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
-) -> list[int]:
-    """The lengths of axes, from the arrays of states and the others; an error if arrays are not as declared."""
-    lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(state_lengths)
-    first = len(arrays) - len(shapes)
-    shapes = *(tuple(islice(left, len(array.axes or ()))) for array in arrays[:first]), *shapes
-    dtypes = *(np.dtype(array.dtype) for array in arrays[:first]), *dtypes
+def checked_lengths(declaration: Declaration, shapes: tuple[Any, ...], dtypes: tuple[Any, ...]) -> list[int]:
+    """The lengths of axes; an error if arrays are not as declared. Those of states come first, without types."""
+    lengths, arrays = dict(declaration.lengths), declaration.arrays
+    dtypes = *(np.dtype(array.dtype) for array in arrays[: len(arrays) - len(dtypes)]), *dtypes
     for (name, expected, axes), shape, dtype in zip(arrays, shapes, dtypes, strict=True):
         if dtype != np.dtype(expected) or len(shape) != len(axes or ()):
             raise TypeError(f"{_declared(name, expected, axes)}, not {dtype}[{', '.join(map(str, shape))}]")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Self, TypeVar
 
-from tunefree.core.parameters import Parameter, default_of
+from tunefree.core.parameters import default_of
 
 Described = TypeVar("Described")
 SECTIONS = ("Parameters", "Returns", "Attributes", "Raises", "Warns", "References", "Examples")  # in this order
@@ -98,17 +98,10 @@ def _of_field(entry: Field[Any]) -> str:
     """The entry of a parameter in a section."""
     record, usual = entry.metadata["parameter"], default_of(entry)
     usual = "" if usual is MISSING else ", optional" if usual is None else f", default={usual!r}"
-    return _entry(entry.name, f"{_types(str(entry.type), record)}{usual}", record.meaning)
-
-
-def _types(annotation: str, record: Parameter) -> str:
-    """The types of a parameter in words."""
-    if record.types:
-        return record.types
-    names = [name for name in annotation.split(" | ") if name != "None"]
+    names = [name for name in str(entry.type).split(" | ") if name != "None"]
     if record.choices:
         names = [f"{{{', '.join(map(repr, record.choices))}}}", *(name for name in names if name != "str")]
-    return " or ".join(names)
+    return _entry(entry.name, (record.types or " or ".join(names)) + usual, record.meaning)
 
 
 def _entry(name: str, types: str, meaning: str) -> str:

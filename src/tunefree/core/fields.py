@@ -103,7 +103,7 @@ class State:
     alone: ClassVar[tuple[str, ...]] = ()  # fields that have an array each
     axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
     dtypes: ClassVar[dict[str, Any]] = {}  # of blocks
-    memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once asked for
+    memory: tuple[list[int], list[Any]] | None = None  # addresses and shapes of the blocks, once asked for
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)

@@ -302,7 +302,8 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, including its parts."""
-        return sum(size_of(field.value(self)) for field in fields_of(type(self)))
+        kind: Any = type(self)
+        return sum(size_of(field.value(self)) for field in fields_of(kind))
 
     def check_declared(self) -> None:
         """Raise a TypeError if it has an attribute without a role."""
@@ -368,7 +369,8 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, Part):
         value.prepare()
         value.check_declared()
-    for field in fields_of(type(value)):
+    kind: Any = type(value)
+    for field in fields_of(kind):
         field.save(value, _under(key, field.key), arrays, header)
     return header
 
