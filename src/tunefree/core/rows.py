@@ -74,9 +74,10 @@ def dense(values: ArrayLike, intercept: bool = True) -> Block:
 
 def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Block:
     """Compressed sparse rows; ``features`` start at 1 and no row holds a feature twice."""
-    pointers, features = read_only(pointers, np.int64), read_only(features, np.int32)
-    rows = dense(np.empty((len(pointers) - 1, 0)), intercept)
-    return rows._replace(pointers=pointers, features=features, values=read_only(values, np.float64))
+    words = read_only(pointers, np.int64), read_only(features, np.int32), read_only(values, np.float64)
+    n = len(words[0]) - 1
+    numbers, codes = np.empty((n, 0)), np.empty((n, 0), np.int32)
+    return Block(numbers, _NO_FEATURES, codes, _NO_FEATURES, *words, float(intercept), False)
 
 
 def words_of(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block:
