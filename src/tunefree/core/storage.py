@@ -192,10 +192,8 @@ def digest_of(path: str | os.PathLike[str]) -> str:
 
 def is_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file is meant as a model: it begins as one, or is called so."""
-    if Path(path).suffix == ".model":
-        return True
     try:
-        return bool(digest_of(path))
+        return Path(path).suffix == ".model" or bool(digest_of(path))
     except ModelError:
         return False
 
