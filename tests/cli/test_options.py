@@ -48,10 +48,10 @@ def test_a_plan_is_written_as_options_and_read_again():
 
 
 WRONG = [
-    ({"passes": 2.5, "learner": "nag"}, "`passes` must be a whole number, not 2.5"),
-    ({"passes": True, "learner": "nag"}, "`passes` must be a whole number, not True"),
-    ({"passes": 0}, "`passes` must be at least 1, not 0"),
-    ({"hash_bits": 31}, "`hash_bits` must lie between 0 and 30, not 31"),
+    ({"passes": 2.5, "learner": "nag"}, "`passes` must be a whole number of at least 1, not 2.5"),
+    ({"passes": True, "learner": "nag"}, "`passes` must be a whole number of at least 1, not True"),
+    ({"passes": 0}, "`passes` must be a whole number of at least 1, not 0"),
+    ({"hash_bits": 31}, "`hash_bits` must be a whole number of at least 0 and at most 30, not 31"),
     ({"shuffle": 1}, "`shuffle` must be True or False, not 1"),
     ({"on_bad_row": "drop"}, "`on_bad_row` must be 'error' or 'skip', not 'drop'"),
     ({"target": 3}, "`target` must be a string, not 3"),
@@ -106,7 +106,7 @@ REFUSED = [
     ("predict good.model train.csv --id home", "train.csv: there is no column 'home'"),
     ("train train.csv test.csv --on-bad-row skip -t age --ignore rihc -o m", "no ignored column 'rihc'; did you"),
     ("train rows.jsonl -t rich --ignore aeg -o m", "no ignored column 'aeg'; did you mean 'age'?"),
-    ("train train.csv -t rich --save-every 0 -o m", "--save-every must be at least 1, not 0"),
+    ("train train.csv -t rich --save-every 0 -o m", "--save-every must be a whole number of at least 1, not 0"),
     ("explain good.model train.csv --top -1", "-1 is not in the range"),
     ("report good.model train.csv -o x.pdf", "x.pdf: reports are written as .html"),
     ("serve good.model -o store --token-file rows.svm", "a token has at least 16 letters"),

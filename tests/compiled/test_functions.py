@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import lzma
 import math
-import os
 import pickle
 import re
 import subprocess
@@ -20,7 +19,7 @@ import pytest
 
 from tests import overlaps
 from tunefree.compiled import exporting, loading, packaging
-from tunefree.compiled.declarations import functions_of, place_of_source
+from tunefree.compiled.declarations import functions_of, source_of
 from tunefree.compiled.exporting import bitcode_of, text_of
 from tunefree.compiled.functions import IS_COMPILED, Compiled
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
@@ -129,7 +128,7 @@ def test_no_array_of_a_state_is_replaced_and_copies_have_their_own(folder):
 @cache
 def bitcode_of_add() -> packaging.Bitcode:
     """The bitcode that would be in the package."""
-    return packaging.Bitcode(ADD.fingerprint, ADD.digest, bitcode_of(ADD))
+    return packaging.Bitcode(ADD.digest, bitcode_of(ADD))
 
 
 def write_package(folder, monkeypatch, changed=lambda content: content, **fields) -> None:
@@ -151,7 +150,7 @@ def of_later_llvm(content: bytes) -> bytes:
     return lzma.compress(re.sub(rb'"llvm": \d+', b'"llvm": 999', lzma.decompress(content)))
 
 
-STALE = {"fingerprint": "", "digest": ""}
+STALE = {"digest": ""}
 MISFITS: dict[str, Any] = {
     "its source is not the one": STALE,
     "is damaged": {"changed": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:]},
@@ -187,9 +186,8 @@ def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_t
     exporting.obstacle.cache_clear()
 
 
-@pytest.mark.parametrize("fields", [{}, {"fingerprint": ""}], ids=["as exported", "after a change of comments"])
-def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, log):
-    write_package(folder, monkeypatch, **fields)
+def test_bitcode_that_fits_is_not_compiled_anew(folder, monkeypatch, log):
+    write_package(folder, monkeypatch)
     Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
     assert not log.messages
 
@@ -226,16 +224,6 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     loading.load(ADD)
 
 
-def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
-    write_package(folder, monkeypatch)
-    for name in ("old-1.code", "left.part", "other.txt"):
-        (folder / name).write_bytes(b"")
-        os.utime(folder / name, (0, 0))
-    loading.load(ADD)
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["bitcode.xz", "other.txt"]
-    assert len(list(folder.glob("*.code"))) == 1
-
-
 @pytest.mark.slow
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
     program = """
@@ -256,36 +244,34 @@ def test_code_that_calls_what_is_not_in_the_library_is_refused():
         loading.machine_code(text)
 
 
-def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
-    def digests() -> tuple[str, str]:
+def test_digest_follows_functions_and_constants(monkeypatch):
+    def digest() -> str:
         functions_of.cache_clear()
-        kernel = Compiled(add, states={"state": Sums})
-        return kernel.digest, kernel.fingerprint
+        return Compiled(add, states={"state": Sums}).digest
 
-    def differ(others: tuple[str, str]) -> bool:
-        return all(one != other for one, other in zip(digests(), others, strict=True))
-
-    before = digests()
-    assert digests() == before
+    before = digest()
+    assert digest() == before
     monkeypatch.setitem(add.__globals__, "SHRINK", 0.25)
-    assert differ(before)
+    assert digest() != before
     monkeypatch.undo()
-    assert digests() == before
+    assert digest() == before
     monkeypatch.setitem(add.__globals__, "shrunk", lambda number: SHRINK * number)
-    assert differ(before)
+    assert digest() != before
     functions_of.cache_clear()
 
 
-def test_fingerprint_follows_the_file(tmp_path):
-    def place(source: str) -> tuple[str, ...]:
-        path = tmp_path / "written.py"
-        path.write_text(source)
+def test_digest_follows_no_comments_and_no_other_functions(tmp_path):
+    def source(text: str) -> str:
+        path = tmp_path / f"{len(text)}.py"
+        path.write_text(text)
         scope: dict[str, Any] = {}
-        exec(compile(source, path, "exec"), scope)
-        return place_of_source(scope["f"])
+        exec(compile(text, path, "exec"), scope)
+        return source_of(scope["f"])
 
-    source = "def f():\n    return 1\n"
-    assert place(source) == place(source) != place(source + "# a comment\n")
+    text = "def f(\n    x,\n):\n    y = 2 * x\n\n    return y\n"
+    assert source(f"# first\n{text}") == text.replace("\n\n", "\n").strip()
+    assert source(text.replace("x,", "x,  # a number") + "\n\ndef g():\n    pass\n") == source(text)
+    assert source(text.replace("2", "33")) != source(text)
 
 
 def halve(number: float, halves: Annotated[np.ndarray, "float64[n]"]) -> float:
@@ -309,7 +295,7 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
     part = Compiled(halve, "test.halve")
     whole, alone = (Compiled(sum_halves, "test.sum_halves", parts=parts) for parts in ((part,), ()))
     assert whole.parts == (part,) and "@test_halve" in text_of(whole) and "@test_halve" not in text_of(alone)
-    assert whole.digest != alone.digest and whole.fingerprint != alone.fingerprint
+    assert whole.digest != alone.digest
     numbers = np.random.default_rng(0).normal(size=5)
     answers = []
     for function in (whole, alone, sum_halves):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
 import subprocess
 import sys
-import textwrap
 
 import llvmlite.binding as llvm
 import pytest
 
-from tunefree.compiled.declarations import functions_of
 from tunefree.compiled.packaging import FILE, all_compiled, unpacked
 
 COMPILED = {kernel.name: kernel for kernel in all_compiled()}
@@ -36,12 +32,6 @@ def test_bitcode_names_no_system_and_makes_no_pointers_of_numbers():
         module = llvm.parse_bitcode(bitcode.code)
         assert module.triple in ("", "unknown-unknown-unknown") and module.data_layout == "", name
         assert "inttoptr" not in str(module), name
-
-
-def test_no_function_has_what_versions_of_python_write_differently():
-    for function in {function for kernel in COMPILED.values() for function in functions_of(kernel.function)}:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree)), function
 
 
 FIT = """

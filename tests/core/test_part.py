@@ -18,7 +18,9 @@ from tunefree.core.part import (
     child,
     children,
     declared_arrays,
+    fields_of,
     number,
+    restored,
     scratch,
     size_of,
 )
@@ -90,14 +92,14 @@ def test_a_file_has_what_is_declared_and_is_checked():
     assert declared.keys() == arrays.keys() and "work" not in arrays and arrays["units"].dtype == "f4"
     check_arrays(arrays, declared, {})
     again = Sums()
-    again.take_over(arrays, header)
+    restored(again, "", arrays, header)
     assert again.others[0].units.dtype == "f8" and state_of(again) == state_of(sums)
     with pytest.raises(ModelError, match="rows is 'x'"):
         declared_arrays(Sums, header | {"rows": "x"})
     with pytest.raises(ModelError, match="others.0.rows is missing"):
         declared_arrays(Sums, header | {"others": [{}]})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):
-        again.take_over(arrays | {"inner.sums": np.ones(3)}, header)
+        restored(again, "", arrays | {"inner.sums": np.ones(3)}, header)
 
 
 def state_of(part):
@@ -109,7 +111,7 @@ def parts_in(value):
     """All parts that a value holds."""
     if isinstance(value, Part):
         yield value
-        for declared in value.saved_fields():
+        for declared in fields_of(type(value)):
             yield from parts_in(declared.read(value))
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:

@@ -69,7 +69,7 @@ def test_every_cut_is_found(saved):
 
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64", "int8", "int64", "uint16", "uint64"])
 @pytest.mark.parametrize("n_values", [1, 7, 250, 300, 5000])
-def test_columns_of_few_and_of_many_values_are_loaded_to_the_bit(tmp_path, dtype, n_values):
+def test_numbers_of_each_type_are_loaded_to_the_bit(tmp_path, dtype, n_values):
     rng = np.random.default_rng(n_values)
     size = np.dtype(dtype).itemsize
     bits = rng.integers(0, 256, (n_values, size), np.uint8) & (1 if dtype == "bool" else 255)
@@ -84,9 +84,8 @@ def test_columns_of_few_and_of_many_values_are_loaded_to_the_bit(tmp_path, dtype
 
 def test_files_are_compressed_and_what_is_the_same_is_written_once(tmp_path):
     numbers = np.random.default_rng(0).random(20_000)
-    arrays = {"a": numbers, "b": numbers.copy(), "c": np.stack([numbers] * 3, axis=1), "d": np.ones(20_000)}
-    storage.save(tmp_path / "model", arrays, {})
-    assert (tmp_path / "model").stat().st_size < 2.1 * numbers.nbytes
+    storage.save(tmp_path / "model", {"a": numbers, "b": numbers.copy(), "c": np.ones(20_000)}, {})
+    assert (tmp_path / "model").stat().st_size < 1.1 * numbers.nbytes
 
 
 def test_what_takes_much_more_memory_than_its_file_is_left_as_it_is(tmp_path, monkeypatch):
@@ -101,14 +100,14 @@ def test_what_takes_much_more_memory_than_its_file_is_left_as_it_is(tmp_path, mo
 
 def description_with(**changes):
     """A file of one array whose description is changed, with a right checksum."""
-    array = zlib.compress(bytes(1) + bytes(24))
+    array = zlib.compress(bytes(24))
     described = {"weights": ["float64", [3], [len(array)]]} | changes
     text = zlib.compress(json.dumps({"arrays": described, "header": {}}).encode())
     data = b"".join([storage.MARK, storage._length(storage.FORMAT), array, text, storage._length(len(text))])
     return data + hashlib.sha256(data).digest()
 
 
-SOUND = ["float64", [3], [len(zlib.compress(bytes(25)))]]
+SOUND = ["float64", [3], [len(zlib.compress(bytes(24)))]]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +142,9 @@ def test_descriptions_that_lie_are_refused_before_memory_is_taken(tmp_path, chan
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("piece", [b"", b"\x02", b"\x01" + bytes(8) + b"\1\0\0", b"\xff" + bytes(8), bytes(2**20)])
+@pytest.mark.parametrize("piece", [b"", b"\x02", bytes(23), bytes(25), bytes(2**20)])
 def test_pieces_that_do_not_fit_are_refused(tmp_path, monkeypatch, piece):
-    """Among them one whose table is too short, a column like none, and one that grows much when it is decompressed."""
+    """Among them one that grows much when it is decompressed."""
     monkeypatch.setattr(storage, "_pieces", lambda *_, **__: iter([piece]))
     storage.save(tmp_path / "model", {"weights": np.zeros(3)}, {})
     with pytest.raises(ModelError, match="damaged"):

@@ -15,7 +15,7 @@ def test_choices_that_make_no_sense(for_classes_only):
         (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "`view` must be 'raw' or 'steady'"),
-        (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be above 0"),
+        (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be a number above 0"),
         (OnlineClassifier("adagrad", settings={"epsilon": 1.0}), "no setting"),
         (OnlineRegressor(for_classes_only), "classes only"),
         (OnlineClassifier("newton", average=True), "average"),

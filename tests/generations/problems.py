@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tunefree.core.part import FIXED, Part, argument, child, declared_arrays
+from tunefree.core.part import FIXED, Part, argument, child, declared_arrays, restored
 from tunefree.core.schema import check_arrays
 from tunefree.generations import kinds
 from tunefree.generations.problem import USUAL, Problem, prepared
@@ -69,7 +69,7 @@ def from_file(kind, arrays, n_columns):
     """Trees, or linear models, of a file, which is checked."""
     holder, arrays = holder_of(kind, n_columns), {f"model.{name}": array for name, array in arrays.items()}
     check_arrays(arrays, declared_arrays(type(holder), {"model": {}}), {})
-    holder.take_over(arrays, {"model": {}})
+    restored(holder, "", arrays, {"model": {}})
     return holder.model
 
 

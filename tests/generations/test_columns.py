@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tunefree.core.part import restored
 from tunefree.core.rows import part, sparse, table
 from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of
 from tunefree.generations.boosted import grow_boosted
@@ -244,7 +245,7 @@ def test_columns_are_in_single_precision_where_it_has_all_digits(values, kind):
     reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
     arrays, header = reservoir.save_state()
     assert arrays["columns"].dtype == kind
-    other.take_over(arrays, header)
+    restored(other, "", arrays, header)
     np.testing.assert_array_equal(other.columns, [values])
     assert (other.columns.dtype, other.kept()["columns"].dtype) == (kind, "f8")
     other.add(np.array([[0.1, 1.0, 2.0]]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tests.mixing.twin import run, twin_of
 from tunefree.compiled import functions
+from tunefree.core.part import restored
 from tunefree.mixing.classes import MOST_BIASED
 from tunefree.mixing.mixture import Mixture
 
@@ -58,7 +59,7 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
     members, y, weight = stream(kind, 300, 9)
     mixture, _ = learned(kind, members[:150], y[:150], weight[:150])
     other = mixture_of(kind)
-    other.take_over(*copy.deepcopy(mixture.save_state()))
+    restored(other, "", *copy.deepcopy(mixture.save_state()))
     assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
     for each in (Mixture.predict, Mixture.mean):
         assert np.array_equal(each(mixture, members), each(other, members))

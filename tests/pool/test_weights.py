@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
+from tunefree.core.part import restored
 from tunefree.core.rows import dense, rows_at
 from tunefree.pool.contexts import FOLLOWING, FrozenMixture, RelativeWeights
 from tunefree.pool.model import Model
@@ -99,7 +100,7 @@ def test_relative_weights_are_over_the_mean_so_far():
     np.testing.assert_array_equal(whole.of(weights), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
     parts = [pieces.of(weights[:1]), pieces.of(np.empty(0))]
     again = RelativeWeights()
-    again.take_over(*pieces.save_state())
+    restored(again, "", *pieces.save_state())
     parts += [again.of(weights[1:])]
     np.testing.assert_array_equal(np.concatenate(parts), np.float32([1.0, 0.0, 0.5, 5.0 / 3.0]))
     assert RelativeWeights().of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]

@@ -10,24 +10,23 @@ compiled function never raises, never allocates, and returns nothing or a number
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import inspect
-import os
+import linecache
 import re
-import textwrap
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
+from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State
 
-EDITION = "3"  # to be raised with each change of exporter or loader that changes the code of compiled functions
+EDITION = "4"  # to be raised with each change of exporter or loader that changes the code of compiled functions
+# Decorators, the head, and the lines up to the next one at its margin.
+_FUNCTION = re.compile(r"(?:[ \t]*@.*\n)*([ \t]*)def .*\n(?:(?:\1[ \t)].*|[ \t]*)\n)*")
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -55,11 +54,9 @@ class Parameter(NamedTuple):
 class Declaration:
     """A plain function that can be compiled, with its declared arguments.
 
-    No other compiled function has its name, by default that of the function with its module. ``states`` are parameters
-    that are states, with their classes; and records whose class is no annotation, as of compiled functions that differ
-    in it. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled functions of arrays
-    and numbers whose functions this one may call: it calls their machine code, which is compiled once for all compiled
-    functions that do. All other functions are compiled into the compiled function.
+    No other one has its ``name``. ``states`` are parameters that are states, with their classes; and records whose
+    class is no annotation. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled
+    functions of arrays and numbers, whose machine code this one calls. Other functions are compiled into it.
     """
 
     def __init__(
@@ -121,24 +118,13 @@ class Declaration:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A digest of the source, by which bitcode is recognised; the same with any version of Python."""
-        return self._digest_with(sources_of)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """A digest at a tenth of the cost, which also changes with comments and other functions of the file."""
-        try:
-            return self._digest_with(place_of_source)
-        except OSError:  # what was written in a notebook has no file
-            return self.digest
-
-    def _digest_with(self, code_of: Callable[[Callable[..., Any]], tuple[str, ...]]) -> str:
+        """A digest of the sources, by which bitcode and machine code are recognised."""
         parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
         state_classes = [cls for cls in self.states.values() if issubclass(cls, State)]
         parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in state_classes]
         parts += [repr((part.name, part.arguments)) for part in self.parts]
         functions = functions_of(self.function)
-        sources = [source for function in functions for source in (*code_of(function), *constants_of(function))]
+        sources = [source for function in functions for source in (source_of(function), *constants_of(function))]
         return hashlib.sha256("\0".join([*parts, *dict.fromkeys(sources)]).encode()).hexdigest()
 
 
@@ -166,11 +152,10 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
     arguments = []
     for block, axes in BLOCKS.items():
         shape = [axis_names[axis] for axis in axes]
-        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
+        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str([place for place, _ in cls.places.values()].count(block)))
         dtype = np.dtype(cls.dtypes.get(block, DTYPE)).name
         arguments.append(Argument(f"{name}_{block}", dtype, tuple(shape)))
-    array_fields = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
-    for field in array_fields:
+    for field in [field for field in cls.fields if field.name in cls.alone]:
         lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]
         arguments.append(Argument(f"{name}_{field.name}", "float64", tuple(lengths)))
     return arguments
@@ -204,27 +189,13 @@ def functions_of(
 
 
 @functools.cache
-def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The code of a function without comments, docstrings and annotations.
-
-    It is written as Python writes it: the same from any version but for f-strings, which no compiled function has,
-    where the names of nodes, and bytecode, differ from one version to the next.
-    """
-    return (ast.unparse(_bare(ast.parse(textwrap.dedent(inspect.getsource(function))))),)
-
-
-def place_of_source(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The place of a function's code, with a digest of its file."""
+def source_of(function: Callable[..., Any]) -> str:
+    """The lines of a function without comments; parsing it would take ten times as long."""
     code = function.__code__
-    status = os.stat(code.co_filename)
-    content = digest_of_file(code.co_filename, status.st_mtime_ns, status.st_size)
-    return content, code.co_qualname, str(code.co_firstlineno)
-
-
-@functools.cache
-def digest_of_file(path: str, time: int, size: int) -> str:
-    """A digest of the content of a file; ``time`` and ``size`` only tell its versions apart."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    written = _FUNCTION.match("".join(lines))
+    source = inspect.getsource(function) if written is None else written[0]  # a lambda has no such lines
+    return "\n".join(filter(None, (re.sub(r"\s*(#.*)?$", "", line) for line in source.splitlines())))
 
 
 def constants_of(function: Callable[..., Any]) -> list[str]:
@@ -236,17 +207,6 @@ def constants_of(function: Callable[..., Any]) -> list[str]:
         elif isinstance(value, np.generic | np.ndarray):
             constants.append(f"{name} = {value.dtype} {value.tolist()!r}")
     return constants
-
-
-def _bare(tree: ast.AST) -> ast.AST:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list, node.returns = [], None
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-    return tree
 
 
 def plain(value: Any) -> Any:

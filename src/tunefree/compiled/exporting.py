@@ -15,7 +15,6 @@ from types import CellType, FunctionType
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
 
 from tunefree.compiled.declarations import Declaration, Parameter, globals_of, is_plain, plain
 from tunefree.compiled.prefetching import instruction, prefetch
@@ -37,16 +36,13 @@ LIBRARY_FUNCTIONS = {  # that compiled functions may call; those that end with f
     *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
 }
-
-
 OLDEST = (0, 67)  # of Numba: earlier versions lose stores (docs/decisions.md)
 _exporting = threading.Lock()  # one compiled function at a time: the setting is that of all threads
 
 
 @functools.cache
 def obstacle() -> str:
-    """Why Numba cannot compile compiled functions here, or nothing; a package that differs from it in llvmlite is one
-    reason."""
+    """Why Numba cannot compile compiled functions here, or nothing."""
     try:
         import numba
     except ImportError as error:
@@ -85,8 +81,7 @@ def jitted(
 
 @functools.cache
 def call_of(declaration: Declaration) -> Any:
-    """A function, compiled by Numba, that calls the machine code of a compiled function of contiguous arrays and
-    numbers."""
+    """A function, compiled by Numba, that calls the machine code of a compiled function of arrays and numbers."""
     import numba
 
     values, types = {}, []
@@ -163,10 +158,8 @@ def number_type(dtype: str) -> Any:
 
 
 def bitcode_of(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function: its function for other compiled functions, and one for Python, which takes a
-    table of words."""
-    module = llvm.parse_assembly(text_of(declaration))
-    module.link_in(llvm.parse_assembly(str(packed(declaration))))
+    """The bitcode of a compiled function: one for other compiled functions, and one that takes a table of words."""
+    module = llvm.parse_assembly(f"{text_of(declaration)}\n{packed(declaration)}")
     names = llvm.create_new_module_pass_manager()
     names.add_strip_symbols_pass()
     names.run(module, llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options()))
@@ -179,9 +172,7 @@ def text_of(declaration: Declaration) -> str:
     import numba
 
     config: Any = numba.config
-    with (
-        _exporting
-    ):  # without Numba's own passes, which unroll loops, and hide from LLVM that lengths are whole vectors
+    with _exporting:  # without Numba's own passes, which unroll loops, and hide that lengths are whole vectors
         before, config.OPT = config.OPT, type(config.OPT)(0)
         try:
             entry = entry_of(declaration)
@@ -207,28 +198,24 @@ def text_of(declaration: Declaration) -> str:
     return text
 
 
-def packed(declaration: Declaration) -> ir.Module:
-    """A function of no result that loads words from a table, each of its type, and calls a compiled function with them.
+def packed(declaration: Declaration) -> str:
+    """LLVM text of a function of no result that loads words from a table, and calls a compiled function with them.
 
     A number that the compiled function returns is stored at the address in the word after the last one.
     """
-    pointer, number, fraction = ir.PointerType(), ir.IntType(64), ir.DoubleType()
-    types = {"": pointer, "int64": number, "bool": number, "float64": fraction}
-    result = types[declaration.result] if declaration.result else ir.VoidType()
-    words = [types[word.dtype] for word in declaration.words]
-    module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(result, words), symbol_of(declaration))
-    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer]), packed_symbol_of(declaration))
-    builder = ir.IRBuilder(entry.append_basic_block())
-
-    def word(place: int, kind: ir.Type) -> Any:
-        return builder.load(builder.gep(entry.args[0], [number(place)], source_etype=number), typ=kind)
-
-    value = builder.call(function, [word(place, kind) for place, kind in enumerate(words)])
+    types = {"": "ptr", "int64": "i64", "bool": "i64", "float64": "double"}
+    kinds = [types[word.dtype] for word in declaration.words]
+    lines = [f"define void @{packed_symbol_of(declaration)}(ptr %table) {{"]
+    for k, kind in enumerate([*kinds, "ptr"] if declaration.result else kinds):
+        lines += [f"%at{k} = getelementptr i64, ptr %table, i64 {k}", f"%word{k} = load {kind}, ptr %at{k}"]
+    values = ", ".join(f"{kind} %word{k}" for k, kind in enumerate(kinds))
     if declaration.result:
-        builder.store(value, word(len(words), pointer))
-    builder.ret_void()
-    return module
+        result = types[declaration.result]
+        lines += [f"%value = call {result} @{symbol_of(declaration)}({values})"]
+        lines += [f"store {result} %value, ptr %word{len(kinds)}"]
+    else:
+        lines += [f"call void @{symbol_of(declaration)}({values})"]
+    return "\n".join([*lines, "ret void", "}"])
 
 
 def as_one_function(text: str, name: str) -> str:

@@ -1,14 +1,12 @@
 """Compiled functions: plain functions over arrays with declared axes, which run as machine code or as they stand.
 
 Called, a compiled function checks its arguments: compiled code never sees an array of another type, layout or length
-than declared (:mod:`tunefree.compiled.declarations`). It is compiled the first time that it is called
-(:mod:`tunefree.compiled.loading`). Its machine code takes a table of words: addresses, lengths and numbers. Arrays of
-the types and lengths of a call before need not be checked again.
+than declared (:mod:`tunefree.compiled.declarations`). Its machine code (:mod:`tunefree.compiled.loading`) takes a table
+of words: addresses, lengths and numbers.
 
 Checks and addresses take longer than many a compiled function takes for one row. A program of calls on arrays that stay
 where they are makes them once. Its table has for each call the address of the compiled function, the number of its
-words, and these. A function in machine code makes the calls one after the other. It is the same for all programs, since
-each compiled function loads its words from the table.
+words, and these; a function in machine code makes the calls one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
-from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -55,23 +52,18 @@ class Compiled(Declaration):
     TypeError: numbers must be a contiguous array float64[n], not int64[3]
     """
 
-    _compiled: Callable[..., Any] | None = None
-
     def __call__(self, *values: Any) -> Any:
-        if not IS_COMPILED:
-            return self.function(*values)
-        if self._compiled is None:
-            self._compiled = self._loaded()
-        return self._compiled(*values)
+        return self._compiled(*values) if IS_COMPILED else self.function(*values)
 
-    def _loaded(self) -> Callable[..., Any]:
+    @cached_property
+    def _compiled(self) -> Callable[..., Any]:
         from tunefree.compiled import loading
 
         if CHECKS_BOUNDS:
             return loading.with_checked_bounds(self)
         if self.code is None:  # numbers overflow as in compiled code
             return np.errstate(all="ignore")(self.function)
-        entry, table_of = entry_of(self.code), self.table_of
+        entry, table_of = self.code, self.table_of
         if not self.result:
             return lambda *values: entry(table_of(*values))
         kind = _RESULTS[self.result]
@@ -85,7 +77,7 @@ class Compiled(Declaration):
 
     @cached_property
     def code(self) -> Any:
-        """Its machine code (:class:`tunefree.compiled.loading.Code`); None where it runs otherwise."""
+        """Its machine code (:func:`tunefree.compiled.loading.load`); None where it runs otherwise."""
         from tunefree.compiled import loading
 
         return loading.load(self) if IS_COMPILED and not CHECKS_BOUNDS else None
@@ -104,7 +96,7 @@ class Compiled(Declaration):
         def table_of(*values: Any) -> bytes:
             if len(values) != n_parameters:
                 raise TypeError(f"{self.name} takes {n_parameters} arguments, not {len(values)}")
-            addresses, state_lengths, flat, start = list[int](), list[int](), list[Any](), 0
+            addresses, state_shapes, flat, start = list[int](), list[Any](), list[Any](), 0
             for k, kind, is_state, name in records:
                 value = values[k]
                 if type(value) is not kind:
@@ -113,14 +105,14 @@ class Compiled(Declaration):
                 start = k + 1
                 if is_state:
                     if value.memory is None:  # none of its blocks is ever replaced
-                        value.memory = _addresses_of(value.blocks), [*chain(*map(_shape, value.blocks))]
+                        value.memory = _addresses_of(value.blocks), [*map(_shape, value.blocks)]
                     addresses += value.memory[0]
-                    state_lengths += value.memory[1]
+                    state_shapes += value.memory[1]
                 else:
                     flat += value
             flat += values[start:]
             arrays, numbers = arrays_of(flat), numbers_of(flat)
-            lengths = lengths_of((*state_lengths,), (*map(_shape, arrays),), (*map(_dtype, arrays),))
+            lengths = lengths_of((*state_shapes, *map(_shape, arrays)), (*map(_dtype, arrays),))
             try:
                 words = *addresses, *_addresses_of(arrays), *lengths
                 try:
@@ -138,13 +130,6 @@ def compiled(function: Callable[..., Any]) -> Compiled:
     return Compiled(function)
 
 
-def entry_of(code: Any) -> Any:
-    """The function of a table that machine code is, which lives as long as it."""
-    entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(code.address)
-    entry.code = code
-    return entry
-
-
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """A function of a sequence that returns its elements at some places, in their order."""
     if len(places) > 1:
@@ -157,14 +142,10 @@ def _signed(number: Any) -> Any:
     return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
-def checked_lengths(
-    declaration: Declaration, state_lengths: tuple[int, ...], shapes: tuple[Any, ...], dtypes: tuple[Any, ...]
-) -> list[int]:
-    """The lengths of axes, from the arrays of states and the others; an error if arrays are not as declared."""
-    lengths, arrays, left = dict(declaration.lengths), declaration.arrays, iter(state_lengths)
-    first = len(arrays) - len(shapes)
-    shapes = *(tuple(islice(left, len(array.axes or ()))) for array in arrays[:first]), *shapes
-    dtypes = *(np.dtype(array.dtype) for array in arrays[:first]), *dtypes
+def checked_lengths(declaration: Declaration, shapes: tuple[Any, ...], dtypes: tuple[Any, ...]) -> list[int]:
+    """The lengths of axes; an error if arrays are not as declared. Those of states come first, without types."""
+    lengths, arrays = dict(declaration.lengths), declaration.arrays
+    dtypes = *(np.dtype(array.dtype) for array in arrays[: len(arrays) - len(dtypes)]), *dtypes
     for (name, expected, axes), shape, dtype in zip(arrays, shapes, dtypes, strict=True):
         if dtype != np.dtype(expected) or len(shape) != len(axes or ()):
             raise TypeError(f"{_declared(name, expected, axes)}, not {dtype}[{', '.join(map(str, shape))}]")
@@ -271,5 +252,5 @@ def _runner() -> Callable[[bytes], None]:
     """A function that makes the calls of a table, which ends with a word that is zero."""
     from tunefree.compiled import loading
 
-    runner: Callable[[bytes], None] = entry_of(loading.linked([loading.machine_code(RUNNER)], "run"))
+    runner: Callable[[bytes], None] = loading.linked([loading.machine_code(RUNNER)], "run")
     return runner

@@ -1,22 +1,22 @@
 """Compiled functions as machine code: kept on disk, or made of the bitcode in the package, or compiled anew by Numba.
 
 Only the last of the three imports Numba. Where it is needed and not there, compiled functions run as Python, and a line
-tells so. A digest tells from which sources bitcode was made; the name of a file of machine code tells the fingerprint
-of the sources, the processor and the compiler. What does not match is not used.
+tells so. A digest tells from which sources bitcode was made; the name of a file of machine code tells this digest,
+the processor and the compiler. What does not match is not used.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import hashlib
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -29,14 +29,6 @@ from tunefree.core.storage import whole_file
 
 log = logging.getLogger(__name__)
 logged: set[tuple[str, ...]] = set()  # reasons for which code was compiled
-MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
-
-
-class Code(NamedTuple):
-    """Machine code in memory."""
-
-    address: int
-    engine: Any  # which keeps it
 
 
 @functools.cache
@@ -83,19 +75,17 @@ def tell(level: int, line: str, *reasons: str) -> None:
         log.log(level, "%s, since %s", line, ", and ".join(reasons))
 
 
-def cache_folder() -> Path | None:
-    """The folder of machine code: ``TUNEFREE_CACHE``, or a folder in the user's cache; None without a home."""
-    if folder := os.environ.get("TUNEFREE_CACHE"):
-        return Path(folder)
-    with contextlib.suppress(RuntimeError):  # of a user without a home, as in some containers
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
-    return None
-
-
-def cache_path(declaration: Declaration, folder: Path) -> Path:
-    """The file of the machine code of a compiled function, for this processor and compiler."""
-    key = hashlib.sha256(repr((declaration.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
-    return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
+def cache_path(declaration: Declaration) -> Path | None:
+    """The file of the machine code of a compiled function for this processor and compiler: in ``TUNEFREE_CACHE``, or
+    the user's cache; None without a home."""
+    folder = os.environ.get("TUNEFREE_CACHE", "")
+    if not folder:
+        try:
+            folder = f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/tunefree"
+        except RuntimeError:  # of a user without a home, as in some containers
+            return None
+    key = hashlib.sha256(repr((declaration.digest, llvmlite.__version__, processor())).encode()).hexdigest()
+    return Path(folder) / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
 
 def cached_code(path: Path) -> bytes | None:
@@ -106,8 +96,6 @@ def cached_code(path: Path) -> bytes | None:
         return None
     if content[:32] != hashlib.sha256(path.name.encode() + content[32:]).digest():
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
     return content[32:]
 
 
@@ -117,22 +105,11 @@ def write_code(path: Path, code: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             file.write(hashlib.sha256(path.name.encode() + code).digest() + code)
-        remove_old(path.parent)
-
-
-def remove_old(folder: Path) -> None:
-    """Remove machine code that has not been used for long, and files left by crashes."""
-    before = time.time() - MOST_AGE
-    for path in [*folder.glob("*.code"), *folder.glob("*.part")]:
-        with contextlib.suppress(OSError):
-            if path.stat().st_mtime < before:
-                path.unlink()
 
 
 def machine_code_of(declaration: Declaration) -> bytes | None:
-    """The machine code of a compiled function, by the quickest way that there is; None where it cannot be compiled."""
-    folder = cache_folder()
-    path = None if folder is None else cache_path(declaration, folder)
+    """The machine code of a compiled function, by the quickest way; None where it cannot be compiled."""
+    path = cache_path(declaration)
     code = None if path is None else cached_code(path)
     if code is None:
         code = new_code(declaration)
@@ -144,19 +121,22 @@ def machine_code_of(declaration: Declaration) -> bytes | None:
 machine_code_of_part = functools.cache(machine_code_of)  # several compiled functions call it
 
 
-def load(declaration: Declaration) -> Code | None:
-    """Machine code of a compiled function and those that it calls; None where it cannot be compiled."""
+def load(declaration: Declaration) -> Any:
+    """A compiled function with those that it calls, in memory; None where it cannot be compiled."""
     codes = [code for code in (machine_code_of(declaration), *map(machine_code_of_part, declaration.parts)) if code]
     return linked(codes, exporting.packed_symbol_of(declaration)) if len(codes) > len(declaration.parts) else None
 
 
-def linked(codes: Sequence[bytes], symbol: str) -> Code:
-    """Machine code in memory, and the address of one of its functions."""
+def linked(codes: Sequence[bytes], symbol: str) -> Any:
+    """A function of machine code that takes a table, with its ``address``."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host())  # one that compiled would keep what it needed
     for code in codes:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Code(engine.get_function_address(symbol), engine)
+    address = engine.get_function_address(symbol)
+    function: Any = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
+    function.address, function.engine = address, engine  # which keeps the code
+    return function
 
 
 def with_checked_bounds(declaration: Declaration) -> Callable[..., Any]:

@@ -1,25 +1,21 @@
 """The bitcode of all compiled functions in the package, one file beside this one: ``python -m
 tunefree.compiled.packaging``.
 
-Numba reads its settings when it is imported, so bitcode is made by further processes, which have those of
-:data:`tunefree.compiled.exporting.NEUTRAL`. LLVM reads bitcode of earlier versions, and not of later ones: `make
-compiled` therefore runs this with the oldest version of Numba that is supported.
+Numba reads its settings when it is imported, so bitcode is made by further processes. LLVM reads bitcode of earlier
+versions, and not of later ones: `make compiled` runs this with the oldest version of Numba that is supported.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import lzma
 import os
 import pkgutil
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -34,9 +30,8 @@ ABSENT = "the package has no bitcode of it"
 
 
 class Bitcode(NamedTuple):
-    """The bitcode of a compiled function, with two digests of its source; it fits if either is equal."""
+    """The bitcode of a compiled function, and the digest of its source."""
 
-    fingerprint: str
     digest: str
     code: bytes
 
@@ -46,16 +41,15 @@ def packaged(declaration: Declaration) -> bytes:
     problem, bitcodes = unpacked(FILE)
     if problem or declaration.name not in bitcodes:
         raise ValueError(problem or ABSENT)
-    bitcode = bitcodes[declaration.name]
-    if bitcode.fingerprint != declaration.fingerprint and bitcode.digest != declaration.digest:
+    if bitcodes[declaration.name].digest != declaration.digest:
         raise ValueError("its source is not the one that the bitcode in the package was made of")
-    return bitcode.code
+    return bitcodes[declaration.name].code
 
 
 def packed(bitcodes: dict[str, Bitcode]) -> bytes:
     """Bitcode by name as the content of a file, the same for the same bitcode."""
     named = sorted(bitcodes.items())
-    sizes = [[name, bitcode.fingerprint, bitcode.digest, len(bitcode.code)] for name, bitcode in named]
+    sizes = [[name, bitcode.digest, len(bitcode.code)] for name, bitcode in named]
     header = json.dumps({"llvm": llvm.llvm_version_info[0], "kernels": sizes}).encode()
     return lzma.compress(b"\n".join([header, b"".join(bitcode.code for _, bitcode in named)]), preset=9)
 
@@ -66,16 +60,17 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
     try:
         header, _, codes = lzma.decompress(path.read_bytes()).partition(b"\n")
         known: dict[str, Any] = json.loads(header)
+        here, written = llvm.llvm_version_info[0], known["llvm"]
+        sizes = [(name, digest, size) for name, digest, size in known["kernels"]]
     except OSError as error:
         return f"{path.name} of the package cannot be read ({error.strerror})", {}
     except (lzma.LZMAError, EOFError, ValueError):
         return f"{path.name} of the package is damaged; install it anew", {}
-    here, written = llvm.llvm_version_info[0], known["llvm"]
     if here < written:
         return f"{path.name} is for LLVM {written} or later, and this llvmlite has LLVM {here}; upgrade llvmlite", {}
     bitcodes, start = {}, 0
-    for name, fingerprint, digest, size in known["kernels"]:
-        bitcodes[name] = Bitcode(fingerprint, digest, codes[start : start + size])
+    for name, digest, size in sizes:
+        bitcodes[name] = Bitcode(digest, codes[start : start + size])
         start += size
     return "", bitcodes
 
@@ -84,7 +79,13 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 def all_compiled() -> list[Declaration]:
     """The compiled functions that the modules of the package declare, and those that their ``all_compiled`` list."""
     functions: dict[str, Declaration] = {}
-    for module in _modules():
+    for place in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
+        if place.name.endswith(("__main__", ".packaging")):
+            continue
+        try:
+            module: Any = import_module(place.name)
+        except ModuleNotFoundError:  # of an extra that is not installed, such as uvicorn
+            continue
         listed = module.all_compiled() if hasattr(module, "all_compiled") else []
         for declaration in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
             if functions.setdefault(declaration.name, declaration).function is not declaration.function:
@@ -92,17 +93,10 @@ def all_compiled() -> list[Declaration]:
     return [functions[name] for name in sorted(functions)]
 
 
-def _modules() -> Iterator[ModuleType]:
-    for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
-        if not module.name.endswith(("__main__", ".packaging")):
-            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as uvicorn
-                yield import_module(module.name)
-
-
 def bitcode_named(name: str) -> Bitcode:
     """The bitcode of the compiled function of this name, made now."""
     declaration = next(declaration for declaration in all_compiled() if declaration.name == name)
-    return Bitcode(declaration.fingerprint, declaration.digest, bitcode_of(declaration))
+    return Bitcode(declaration.digest, bitcode_of(declaration))
 
 
 def write(path: Path, processes: int = 2) -> list[str]:

@@ -2,8 +2,7 @@
 
 The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
 arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
-that it inherits, and the properties whose names end in an underscore. "References", and what follows the first line of
-a description, are inherited whole where a class has none.
+that it inherits, and the properties whose names end in an underscore. Other text is inherited where there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Self, TypeVar
 
-from tunefree.core.parameters import Parameter, default_of
+from tunefree.core.parameters import default_of
 
 Described = TypeVar("Described")
 SECTIONS = ("Parameters", "Returns", "Attributes", "Raises", "Warns", "References", "Examples")  # in this order
@@ -55,8 +54,7 @@ def described(group: type[Described]) -> type[Described]:
 
 
 def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
-    """A decorator of methods, whose docstrings then have descriptions of arguments, by their names, as numpydoc has
-    them.
+    """A decorator of methods, whose docstrings then have these descriptions of arguments, by their names.
 
     A method that is declared to return ``Self`` returns its object.
 
@@ -69,11 +67,8 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 
     def decorated(method: Any) -> Any:
         sections, names = sections_of(method.__doc__), list(inspect.signature(method).parameters)
-        written = re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", ""))
-        present = [
-            *(descriptions[name] for name in names if name in descriptions),
-            *filter(None, map(str.rstrip, written)),
-        ]
+        written = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
+        present = [*(descriptions[name] for name in names if name in descriptions), *filter(None, written)]
         sections["Parameters"] = "\n".join(sorted(present, key=lambda text: names.index(text.split(" : ")[0])))
         if inspect.signature(method).return_annotation in ("Self", Self):
             sections["Returns"] = "self"
@@ -103,17 +98,10 @@ def _of_field(entry: Field[Any]) -> str:
     """The entry of a parameter in a section."""
     record, usual = entry.metadata["parameter"], default_of(entry)
     usual = "" if usual is MISSING else ", optional" if usual is None else f", default={usual!r}"
-    return _entry(entry.name, f"{_types(str(entry.type), record)}{usual}", record.meaning)
-
-
-def _types(annotation: str, record: Parameter) -> str:
-    """The types of a parameter in words."""
-    if record.types:
-        return record.types
-    names = [name for name in annotation.split(" | ") if name != "None"]
+    names = [name for name in str(entry.type).split(" | ") if name != "None"]
     if record.choices:
         names = [f"{{{', '.join(map(repr, record.choices))}}}", *(name for name in names if name != "str")]
-    return " or ".join(names)
+    return _entry(entry.name, (record.types or " or ".join(names)) + usual, record.meaning)
 
 
 def _entry(name: str, types: str, meaning: str) -> str:

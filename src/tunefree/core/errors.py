@@ -17,16 +17,7 @@ class TunefreeError(ValueError):
 
 
 class DataError(TunefreeError):
-    """Data that cannot be used.
-
-    Parameters
-    ----------
-    problem : str
-        What is wrong.
-    file, row, column : optional
-        Where: name of the file or stream, row counted from 1 (a header is not a row), name of the column.
-    remedy : str, optional
-        What the user can do.
+    """Data that cannot be used: the problem, its place (the row counted from 1, without the header), and the remedy.
 
     Examples
     --------
@@ -55,8 +46,7 @@ class ModelError(TunefreeError):
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
-    """The remedy for a name that is unknown: the known name that is spelt most like it, or what there is, at most so
-    many.
+    """The remedy for an unknown name: the known name that is spelt most like it, or what there is, at most so many.
 
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
@@ -66,8 +56,7 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
 
 
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
-    """The name that is spelt most like another, ignoring case and white space; None if none is similar, or such a one
-    has half the letters.
+    """The name that is spelt most like another, ignoring case and white space; None if none is similar.
 
     >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("target", ["age"], NEAR)
     ('Diesel', 'amount', None)

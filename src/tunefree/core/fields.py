@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,67 +41,32 @@ DTYPE = np.float64  # of fields, where a class does not declare another one
 EVEN, ODD = 1, -1
 
 
+@dataclass(eq=False)
 class Field:
-    """One statistic, or one setting, of a class of states.
+    """One statistic, or one setting, of a class of states."""
 
-    Parameters
-    ----------
-    axes : tuple of str
-        FEATURE, OUTPUT, or names of a class's further axes, see :meth:`State.lengths`.
-    meaning : str
-        What it is in the paper, and its unit.
-    start : float, default 0
-        Its value before the first row.
-    parity : {0, EVEN, ODD}, default 0
-        What becomes of it where all slopes have the other sign: it stays, or has the other sign, too. 0 where neither
-        is needed, see :meth:`tunefree.learners.contract.mirror`.
-    is_halved : bool, default False
-        Whether weights are proportional to it, the other fields being equal.
-    is_saved : bool, default True
-        False for what each round writes before it reads it.
-    is_setting : bool, default False
-        Whether it is a parameter that nothing changes.
-    limits : Limits
-        Of its numbers in a file.
-    """
-
-    def __init__(
-        self,
-        axes: tuple[str, ...],
-        meaning: str,
-        start: float = 0.0,
-        parity: int = 0,
-        is_halved: bool = False,
-        is_saved: bool = True,
-        is_setting: bool = False,
-        limits: Limits = INFINITE,
-    ) -> None:
-        self.axes, self.meaning, self.start = axes, meaning, start
-        self.parity, self.is_halved, self.is_saved, self.is_setting = parity, is_halved, is_saved, is_setting
-        self.limits, self.name = limits, ""
+    axes: tuple[str, ...]  # FEATURE, OUTPUT, or names of the class's further axes, see :meth:`State.lengths`
+    meaning: str  # in the paper, and its unit
+    start: float = 0.0  # before the first row
+    # What becomes of it where all slopes have the other sign: it stays (EVEN), or has the other sign, too (ODD); 0
+    # where neither is needed, see :meth:`tunefree.learners.contract.mirror`.
+    parity: int = 0
+    is_halved: bool = False  # whether weights are proportional to it, the other fields being equal
+    is_saved: bool = True  # False for numbers that each round writes before it reads them
+    is_setting: bool = False  # whether it is a parameter that nothing changes
+    limits: Limits = INFINITE  # of its numbers in a file
+    name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
 
-def per_feature(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each feature; keywords are properties of :class:`Field`."""
-    return Field((FEATURE,), meaning, **properties)
-
-
-def per_coordinate(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each feature and output."""
-    return Field((FEATURE, OUTPUT), meaning, **properties)
-
-
-def per_output(meaning: str, **properties: Any) -> Any:
-    """A field with a number for each output."""
-    return Field((OUTPUT,), meaning, **properties)
-
-
-def single(meaning: str, **properties: Any) -> Any:
-    """A field of one number, which changes: ``state.rounds[0]``."""
-    return Field((), meaning, **properties)
+# Fields with a number for each feature, for each feature and output, for each output, and of one number that changes,
+# ``state.rounds[0]``. They take the meaning, and other properties of a field as keywords.
+per_feature: Any = partial(Field, (FEATURE,))
+per_coordinate: Any = partial(Field, (FEATURE, OUTPUT))
+per_output: Any = partial(Field, (OUTPUT,))
+single: Any = partial(Field, ())
 
 
 def setting(default: float, meaning: str) -> Any:
@@ -120,19 +86,8 @@ def padded(n_outputs: int) -> int:
 class State:
     """The numbers of one algorithm, with capacity for some features and outputs.
 
-    Parameters
-    ----------
-    n_features, n_outputs : int
-    **settings : float
-        Fields that are settings, where they differ from their default.
+    Keywords are fields that are settings, where they differ from their default.
 
-    Raises
-    ------
-    TypeError
-        If there is no such setting.
-
-    Examples
-    --------
     >>> class Perceptron(State):
     ...     weights = per_coordinate("w_i")
     ...     rate = setting(1.0, "step size")
@@ -144,16 +99,24 @@ class State:
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()
+    places: ClassVar[dict[str, tuple[str, tuple[int | slice, ...]]]] = {}  # the block of a field, and its view there
+    alone: ClassVar[tuple[str, ...]] = ()  # fields that have an array each
     axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
     dtypes: ClassVar[dict[str, Any]] = {}  # of blocks
-    memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once asked for
+    memory: tuple[list[int], list[Any]] | None = None  # addresses and shapes of the blocks, once asked for
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         declared: dict[str, Field] = {}
         for base in reversed(cls.__mro__):
             declared |= {name: value for name, value in vars(base).items() if isinstance(value, Field)}
-        cls.fields = tuple(declared.values())
+        cls.fields, cls.places, counts = tuple(declared.values()), {}, dict.fromkeys(BLOCKS, 0)
+        blocks = {axes: block for block, axes in BLOCKS.items()}
+        for field in [field for field in cls.fields if field.axes in blocks]:
+            block, k = blocks[field.axes], counts[blocks[field.axes]]
+            place = (slice(None), k) if FEATURE in field.axes else (k,) if field.axes else (slice(k, k + 1),)
+            cls.places[field.name], counts[block] = (block, place), k + 1
+        cls.alone = tuple(field.name for field in cls.fields if field.name not in cls.places)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
         if unknown := [name for name in settings if name not in self.settings_of()]:
@@ -162,14 +125,11 @@ class State:
         self.n_features, self.n_outputs = n_features, n_outputs
         for block, axes in BLOCKS.items():
             starts = [settings.get(field.name, field.start) for field in self.fields if field.axes == axes]
-            setattr(
-                self,
-                block,
-                _block(np.array(starts, self.dtypes.get(block, DTYPE)), axes, n_features, padded(n_outputs)),
-            )
+            numbers = np.array(starts, self.dtypes.get(block, DTYPE))
+            setattr(self, block, _block(numbers, axes, n_features, padded(n_outputs)))
         lengths = {FEATURE: n_features, OUTPUT: n_outputs, **self.lengths(n_features, n_outputs)}
         for field in self.fields:
-            if field.axes not in BLOCKS.values():
+            if field.name in self.alone:
                 setattr(self, field.name, np.full([lengths[axis] for axis in field.axes], field.start, DTYPE))
         self._set_views()
 
@@ -189,14 +149,9 @@ class State:
         return {name: float(getattr(self, name)[0]) for name in self.settings_of()}
 
     def _set_views(self) -> None:
-        names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
-        self.blocks: tuple[np.ndarray, ...] = tuple(
-            getattr(self, name) for name in names
-        )  # as compiled code takes them
-        for field in self.fields:
-            if field.axes in BLOCKS.values():
-                block, subscript = place_of(type(self), field)  # type: ignore[arg-type]
-                setattr(self, field.name, getattr(self, block)[subscript])
+        self.blocks: tuple[np.ndarray, ...] = tuple(getattr(self, name) for name in (*BLOCKS, *self.alone))
+        for name, (block, subscripts) in self.places.items():
+            setattr(self, name, getattr(self, block)[subscripts])
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse other arrays: compiled functions get the addresses of a state once. Numbers change in place."""
@@ -208,7 +163,7 @@ class State:
         """A field without padding: (features,), (features, outputs), (outputs,) or (1,), or of its further axes."""
         view: np.ndarray = getattr(self, name)
         axes = next(field.axes for field in self.fields if field.name == name)
-        return view[..., : self.n_outputs] if axes in BLOCKS.values() and axes[-1:] == (OUTPUT,) else view
+        return view[..., : self.n_outputs] if name in self.places and axes[-1:] == (OUTPUT,) else view
 
     def __getstate__(self) -> dict[str, Any]:
         """The memory without its views, for copies."""
@@ -216,7 +171,7 @@ class State:
 
     def __setstate__(self, known: dict[str, Any]) -> None:
         self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
-        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):  # type: ignore[arg-type]
+        for name, block in zip((*BLOCKS, *self.alone), known["blocks"], strict=True):
             setattr(self, name, block)
         self._set_views()
 
@@ -276,30 +231,10 @@ def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs
     return np.tile(starts, (n_features, *[1] * starts.ndim)) if FEATURE in axes else starts
 
 
-@cache
-def names_of_arrays(cls: Any) -> tuple[str, ...]:
-    """The fields that have an array each."""
-    return tuple(field.name for field in cls.fields if field.axes not in BLOCKS.values())
-
-
-def fields_in(cls: type[State], block: str) -> list[Field]:
-    """The fields of a block, in their order in memory."""
-    return [field for field in cls.fields if field.axes == BLOCKS[block]]
-
-
-@cache
-def place_of(cls: Any, field: Field) -> tuple[str, tuple[int | slice, ...]]:
-    """The name of the block that a field is in, and the subscripts of its view there."""
-    block = next(name for name, axes in BLOCKS.items() if axes == field.axes)
-    index = fields_in(cls, block).index(field)
-    if not field.axes:
-        return block, (slice(index, index + 1),)
-    return block, (slice(None), index) if FEATURE in field.axes else (index,)
-
-
 def dtype_of(cls: type[State], field: Field) -> np.dtype[Any]:
     """The type of the numbers of a field."""
-    return np.dtype(next((cls.dtypes.get(block, DTYPE) for block, axes in BLOCKS.items() if axes == field.axes), DTYPE))
+    block, _ = cls.places.get(field.name, ("", ()))
+    return np.dtype(cls.dtypes.get(block, DTYPE))
 
 
 @cache
@@ -311,11 +246,8 @@ def views_type(cls: Any) -> Any:
 def views_source(cls: type[State], prefix: str) -> Iterator[str]:
     """For each field its view as it is written in Python, of blocks whose names have a prefix."""
     for field in cls.fields:
-        if field.axes not in BLOCKS.values():
-            yield prefix + field.name
-            continue
-        block, subscripts = place_of(cls, field)  # type: ignore[arg-type]
-        yield f"{prefix}{block}[{', '.join(map(_written, subscripts))}]"
+        block, subscripts = cls.places.get(field.name, (field.name, ()))
+        yield f"{prefix}{block}" + f"[{', '.join(map(_written, subscripts))}]" * bool(subscripts)
 
 
 def _written(subscript: int | slice) -> str:

@@ -87,42 +87,33 @@ class Parameter:
 
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
-        >>> Parameter("Width.", above=0).problem(float, 0.0), Parameter("Width.", low=0).problem(float, 0.0)
-        ('must be above 0, not 0.0', '')
+        >>> Parameter("Width.", low=1).problem(int, 0), Parameter("Width.", low=0).problem(float, 0.0)
+        ('must be a whole number of at least 1, not 0', '')
         """
         alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         kinds = [get_origin(alternative) or alternative for alternative in alternatives if alternative is not NoneType]
-        if not set(kinds) <= set(KINDS) or (value is None and len(kinds) < len(alternatives)):
+        if not set(kinds) <= set(KINDS) or (value is None and NoneType in alternatives):
             return ""
-        fitting = next((alternative for alternative in kinds if _is_of(alternative, value)), None)
-        if fitting is None or (fitting is str and self.choices and value not in self.choices):
-            return f"must be {self._expected(kinds)}, not {value!r}"
-        if fitting not in (int, float) or self._allows(value):
+        if any(_is_of(alternative, value) and self._allows(alternative, value) for alternative in kinds):
             return ""
-        if len(kinds) > 1:
-            return f"must be {self._expected(kinds)}, not {value!r}"
-        if self.low is not None and self.high is not None:
-            return f"must lie between {self.low:g} and {self.high:g}, not {value}"
-        return f"must be {self._limits()}, not {value}"
-
-    def _allows(self, value: Any) -> bool:
-        """Whether a number lies within the limits."""
-        limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
-        return all(limit is None or is_within(value, limit) for limit, is_within in limits)
-
-    def _limits(self) -> str:
-        """The limits of a number in words."""
-        limits = {"at least": self.low, "above": self.above, "at most": self.high, "below": self.below}
-        return " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
-
-    def _expected(self, kinds: list[Any]) -> str:
-        """The valid values in words, with limits if there are several types."""
         parts = [*map(repr, self.choices)] if str in kinds else []
-        for kind in [kind for kind in kinds if kind is not str or not self.choices]:
-            limits = self._limits() if kind in (int, float) and len(kinds) > 1 else ""
-            limits = limits if not limits or limits.startswith("above") else f"of {limits}"
-            parts.append(f"{KINDS[kind]} {limits}".strip())
-        return " or ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+        limits = {"of at least": self.low, "above": self.above, "at most": self.high, "below": self.below}
+        words = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
+        parts += [
+            f"{KINDS[alternative]} {words if alternative in (int, float) else ''}".strip()
+            for alternative in kinds
+            if alternative is not str or not self.choices
+        ]
+        *others, last = parts
+        return f"must be {', '.join(others)}{' or ' * bool(others)}{last}, not {value!r}"
+
+    def _allows(self, kind: Any, value: Any) -> bool:
+        """Whether a string is among the choices, or a number within the limits."""
+        if kind is str:
+            return not self.choices or value in self.choices
+        limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
+        is_number = kind in (int, float)
+        return not is_number or all(limit is None or is_within(value, limit) for limit, is_within in limits)
 
 
 def _is_of(kind: Any, value: Any) -> bool:
@@ -154,7 +145,7 @@ def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
 
     >>> require("repeats", int, 0, low=1)
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: `repeats` must be at least 1, not 0
+    tunefree.core.errors.ModelError: `repeats` must be a whole number of at least 1, not 0
     """
     if problem := Parameter("", **limits).problem(kind, value):
         raise ModelError(f"`{name}` {problem}")
@@ -169,16 +160,11 @@ def check(group: Any) -> None:
             raise ModelError(f"`{name}` {problem}")
 
 
-def changed(group: Any, names: Collection[str]) -> dict[str, Any]:
-    """The values of some parameters that differ from the defaults, by name."""
-    usual = {entry.name: default_of(entry) for entry in fields(group) if entry.name in names}
-    return {name: getattr(group, name) for name, value in usual.items() if getattr(group, name) != value}
-
-
 def refuse(group: Any, names: Collection[str], why: str) -> None:
     """Raise an error that says why, if one of some parameters of a group differs from its default."""
-    for name in changed(group, names):
-        raise ModelError(f"`{name}` {why}")
+    for entry in fields(group):
+        if entry.name in names and getattr(group, entry.name) != default_of(entry):
+            raise ModelError(f"`{entry.name}` {why}")
 
 
 @dataclass(frozen=True)
@@ -193,7 +179,7 @@ class Parameters:
     {'ignore': ('a',)}
     >>> Cutting(parts=0)
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: `parts` must be at least 1, not 0
+    tunefree.core.errors.ModelError: `parts` must be a whole number of at least 1, not 0
     """
 
     def __post_init__(self) -> None:
@@ -205,7 +191,8 @@ class Parameters:
 
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
-        return changed(self, records_of(type(self)))
+        usual = {entry.name: default_of(entry) for entry in fields(self) if "parameter" in entry.metadata}
+        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
         """Raise an error if a parameter differs from its default where it has no effect; these scopes hold."""

@@ -8,43 +8,43 @@ role:
     record    is needed to learn or to judge, not to predict; left out of a model that only predicts
     scratch   is computed anew; in no file
 
-From the declaration follow what a file holds and how it is checked, copies, bytes, and the model that only predicts. A
-part may hold learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and
-axes themselves.
+From the declaration follow files and their checks, copies, bytes, and the model that only predicts. A part may hold
+learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and axes
+themselves (:func:`fields_of`).
 
 In a file arrays have dotted names, ``growth.awake.0.model.nodes``, and the header has a mapping for each part. A file
-is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it. What was made
-is checked by :meth:`Part.check`.
+is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
+from operator import itemgetter
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 
-from tunefree.core import schema
 from tunefree.core.errors import ModelError
-from tunefree.core.fields import State, dtype_of
+from tunefree.core.fields import Field, State, dtype_of
 from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
 MOST_CHILDREN = 2**16
+_SHARED = "roles of fields that copies share"  # in the memo of a copy
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, and a header
 
 
 class Declared:
     """A field of a part with a role; the classes below declare fields that are in files.
 
-    These ``save`` a field to arrays, under a key, and to the header of the part, ``declare`` which arrays a file has,
-    and ``restore`` the field. ``blank`` takes the part to the value before the first row; of a record to that in a
-    model that only predicts. Where the value that is saved is not the attribute itself, ``read`` takes the part to it,
-    and ``write`` takes the part and it.
+    ``blank`` takes the part to the value before the first row; of a record to that in a model that only predicts.
+    Where the value that is saved is not the attribute itself, ``read`` takes the part to it, and ``write`` takes the
+    part and it.
     """
 
     def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
@@ -81,8 +81,7 @@ class _Array(Declared):
 
     Behind bars ``dtype`` has others that a file may have, where they have all digits. Each axis is a length, None for
     any, or a name: those of one name have one length in a part, that of the attribute of this name if there is one.
-    Limits of the numbers are those of :class:`tunefree.core.schema.Limits`, other properties those of
-    :class:`Declared`.
+    Keywords are :class:`tunefree.core.schema.Limits` of the numbers, and properties of :class:`Declared`.
     """
 
     def __init__(
@@ -90,30 +89,32 @@ class _Array(Declared):
     ) -> None:
         limits = {name: properties.pop(name) for name in Limits._fields if name in properties}
         super().__init__(role, **properties)
-        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, Limits(**limits)), may_be_none
+        self.dtypes: list[Any] = dtype.split("|")
+        self.kind, self.may_be_none = Array(dtype, axes, Limits(**limits)), may_be_none
 
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         value = self.read(part)
         if self.may_be_none:
             header[self.key] = value is not None
         if value is not None:
-            arrays[key] = packed(value, self.dtypes[1:])
+            arrays[key] = packed(np.asarray(value), self.dtypes[1:])
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         if self.may_be_none:
             check_header(header, {self.key: Flag()}, key.rpartition(".")[0])
         if not self.may_be_none or header[self.key]:
-            declared[key] = self.kind
+            shape = self.kind.shape or ()
+            declared[key] = self.kind._replace(shape=tuple(axes.get(axis, axis) for axis in shape))  # type: ignore[arg-type]
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
         if self.may_be_none and not header[self.key]:
-            self.write(part, None)
-            return
-        for axis, length in zip(self.kind.shape or (), arrays[key].shape, strict=False):
-            expected = getattr(part, axis, length) if isinstance(axis, str) else length
+            return None
+        value = np.array(arrays[key], self.dtypes[0])
+        for axis, length in zip(self.kind.shape or (), value.shape, strict=False):
+            expected = getattr(owner, axis, length) if isinstance(axis, str) and isinstance(owner, Part) else length
             if length != expected:
-                raise ModelError(f"{key} has the shape {arrays[key].shape}, where {axis} is {expected}")
-        self.write(part, np.array(arrays[key], self.dtypes[0]))
+                raise ModelError(f"{key} has the shape {value.shape}, where {axis} is {expected}")
+        return value if value.ndim else value.item()
 
 
 class _Number(Declared):
@@ -126,21 +127,20 @@ class _Number(Declared):
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         header[self.key] = _plain(self.read(part))
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value, before = schema.restored(self.kind, _plain(header[self.key])), vars(part).get(self.name)
-        self.write(part, type(before)(value) if type(before) in (tuple, float) else value)
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+        value, before = check_header(_plain(header[self.key]), self.kind, key), vars(owner).get(self.name)
+        return type(before)(value) if type(before) in (tuple, float) else value
 
 
 class _Child(Declared):
     """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
 
     Its kind is a class, or takes the headers of the owner and of the child, and its place among others, to its class.
-    ``make`` takes the owner and the header of the child to a blank one, which what was saved is written into; without
-    it that is the one of the owner's constructor, or one of the class. ``axes`` are names or lengths of axes of
-    learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
+    ``make`` takes the owner and the header of the child to a blank one, which is filled; by default it is that of the
+    owner's constructor, or one of the class. ``axes`` are names or lengths of axes of learners and NamedTuples.
     """
 
     def __init__(
@@ -161,36 +161,36 @@ class _Child(Declared):
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         header[self.key] = _saved(self.read(part), key, arrays)
 
-    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array], axes: dict[str, Any]) -> None:
         value = header.get(self.key) if isinstance(header, dict) else None
         if value is None and self.may_be_none:
             return
         kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
         check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
         for place, child_header in _children_of(value, self.is_many):
-            child_key = _under(key, place)
-            declared |= arrays_of(child_key, self._kind_of(header, child_header, place), self.axes, child_header)
+            child_kind = self._kind_of(header, child_header, place)
+            declared |= declared_arrays(child_kind, child_header, _under(key, place), axes | self.axes)
 
-    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        value: Any = header[self.key]
+    def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
+        value = header.get(self.key, {})
         if value is None:
-            self.write(part, None)
-            return
+            return None
         children = {
-            place: restored(self._blank_of(part, header, child_header, place), _under(key, place), arrays, child_header)
-            for place, child_header in _children_of(value, self.is_many)
+            place: restored(self._blank_of(owner, header, one, place), _under(key, place), arrays, one)
+            for place, one in _children_of(value, self.is_many)
         }
-        values = list(children.values()) if isinstance(value, list) else children
-        self.write(part, values if self.is_many else children[""])
+        if not self.is_many:
+            return children[""]
+        return list(children.values()) if isinstance(value, list) else children
 
     def _kind_of(self, header: dict[str, Any], child_header: Any, place: str) -> Any:
         return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
 
-    def _blank_of(self, part: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
+    def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
         """The object that is filled from a file; a class of NamedTuples is instantiated."""
         if self.make is not None:
-            return self.make(part, child_header)
-        before = vars(part).get(self.name)
+            return self.make(owner, child_header)
+        before = None if isinstance(owner, type) else getattr(owner, self.name, None)
         if self.is_many:
             before = before[int(place)] if isinstance(before, list) and int(place) < len(before) else None
         kind = self._kind_of(header, child_header, place)
@@ -221,7 +221,7 @@ class Part:
     >>> mean.total += 1.5
     >>> arrays, header = mean.save_state()
     >>> other = Mean(2)
-    >>> other.take_over(arrays, header)
+    >>> _ = restored(other, "", arrays, header)
     >>> other.total, header, declared_arrays(Mean, {"rows": -1})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
@@ -252,22 +252,13 @@ class Part:
                 setattr(part, name, declared.blank and declared.blank(part))
         return part
 
-    @classmethod
-    def saved_fields(cls) -> list[Any]:
-        """The fields that files have."""
-        return [declared for declared in cls.fields_of_part.values() if type(declared) is not Declared]
-
     def prepare(self) -> None:
         """Bring waiting values into the fields, before they are saved or copied."""
 
     def save_state(self) -> Saved:
-        """Arrays and a header from which :meth:`take_over` makes the same."""
+        """Arrays and a header from which :func:`restored` makes the same."""
         arrays: dict[str, np.ndarray] = {}
         return arrays, _saved(self, "", arrays)
-
-    def take_over(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Set the fields from the result of :meth:`save_state`."""
-        restored(self, "", arrays, header)
 
     def complete(self) -> None:
         """Compute the fields that are neither in files nor copied."""
@@ -275,27 +266,29 @@ class Part:
     def check(self) -> None:
         """Raise a ModelError unless the restored fields are consistent."""
 
-    def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
+    def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[Any, Any] | None = None) -> Self:
         """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
 
-        ``memo`` has copies that were made before, by the id of the original.
+        ``memo`` has copies that were made before, as that of :func:`copy.deepcopy`.
         """
+        memo = {} if memo is None else memo
+        memo[_SHARED] = shared
+        return copy.deepcopy(self, memo)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
         self.prepare()
         self.check_declared()
-        memo, other = {} if memo is None else memo, object.__new__(type(self))
+        shared, other = memo.get(_SHARED, (FIXED,)), object.__new__(type(self))
         memo[id(self)] = other
         for name, declared in self.fields_of_part.items():
             if declared.role == SCRATCH:
                 setattr(other, name, declared.blank and declared.blank(other))
                 continue
             is_attribute, value = name in vars(self), declared.value(self)
-            value = memo.get(id(value), value) if declared.role in shared else _copied(value, shared, memo)
+            value = memo.get(id(value), value) if declared.role in shared else copy.deepcopy(value, memo)
             (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
         other.complete()
         return other
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copied(memo=memo)
 
     def reduce(self) -> None:
         """Keep only the state that predictions need, not the state for learning."""
@@ -309,7 +302,8 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, including its parts."""
-        return sum(size_of(declared.value(self)) for declared in self.saved_fields())
+        kind: Any = type(self)
+        return sum(size_of(field.value(self)) for field in fields_of(kind))
 
     def check_declared(self) -> None:
         """Raise a TypeError if it has an attribute without a role."""
@@ -361,25 +355,24 @@ def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
 
 def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
     """The header of a value; its arrays are added to others."""
+    if value is None:
+        return None
     if isinstance(value, list):
         return [_saved(one, _under(key, str(place)), arrays) for place, one in enumerate(value)]
     header: dict[str, Any] = {}
+    if isinstance(value, dict):
+        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
+        return {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
+    if isinstance(value, np.ndarray):
+        arrays[key] = value
+        return header
     if isinstance(value, Part):
         value.prepare()
         value.check_declared()
-        for declared in value.saved_fields():
-            declared.save(value, _under(key, declared.key), arrays, header)
-    elif isinstance(value, State):
-        arrays |= {_under(key, name): array for name, array in value.arrays().items()}
-    elif isinstance(value, dict):
-        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
-        header = {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
-    elif hasattr(value, "_asdict"):
-        for name, one in value._asdict().items():
-            _saved(one, _under(key, name), arrays)
-    elif value is not None:
-        arrays[key] = np.asarray(value)
-    return None if value is None else header
+    kind: Any = type(value)
+    for field in fields_of(kind):
+        field.save(value, _under(key, field.key), arrays, header)
+    return header
 
 
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
@@ -387,95 +380,72 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
 
     Arrays of other shapes than those of the blank one raise a ModelError.
     """
-    if isinstance(blank, Part):
-        for declared in blank.saved_fields():
-            declared.restore(blank, _under(key, declared.key), arrays, header)
+    kind: Any = blank if isinstance(blank, type) else type(blank)
+    fields = [(field, _under(key, field.key)) for field in fields_of(kind)]
+    if issubclass(kind, State):
+        return blank.restored({field.name: arrays[child_key] for field, child_key in fields})
+    if issubclass(kind, Part):
+        for field, child_key in fields:
+            field.write(blank, field.restored(blank, child_key, arrays, header))
         blank.check()
         blank.complete()
         return blank
-    if isinstance(blank, State):
-        return blank.restored({field.name: arrays[_under(key, field.name)] for field in blank.fields if field.is_saved})
-    is_class, values = isinstance(blank, type), {}
-    record_class: Any = blank if is_class else type(blank)
-    for name, (kind, hint, _) in _hints(record_class).items():
-        child_key, before = _under(key, name), None if is_class else getattr(blank, name)
-        if not isinstance(hint, str):
-            values[name] = restored(kind if before is None else before, child_key, arrays, {})
-            continue
-        values[name] = np.array(arrays[child_key]) if kind is np.ndarray else arrays[child_key].item()
-        if before is not None and np.shape(before) != arrays[child_key].shape:
-            raise ModelError(f"{child_key} has the shape {arrays[child_key].shape}, not {before.shape}")
-    return record_class(**values)
+    values = {field.name: field.restored(blank, child_key, arrays, {}) for field, child_key in fields}
+    for field, child_key in fields if blank is not kind else ():
+        before, value = getattr(blank, field.name), values[field.name]
+        if isinstance(before, np.ndarray) and before.shape != value.shape:
+            raise ModelError(f"{child_key} has the shape {value.shape}, not {before.shape}")
+    return kind(**values)
 
 
-def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
-    if id(value) in memo:
-        return memo[id(value)]
-    if isinstance(value, Part):
-        return value.copied(shared, memo)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, list):
-        return [_copied(one, shared, memo) for one in value]
-    if isinstance(value, dict):
-        return {name: _copied(one, shared, memo) for name, one in value.items()}
-    if hasattr(value, "_asdict"):
-        return type(value)(*(_copied(one, shared, memo) for one in value))
-    return copy.deepcopy(value, memo)
-
-
-def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, Array]:
-    """The arrays that a file has of a part, by their names; its header must be as the class declares it."""
-    check_header(header, {}, key)
-    declared: dict[str, Array] = {}
-    for field in kind.saved_fields():
-        field.declare(header, _under(key, field.key), declared)
-    return declared
-
-
-def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> dict[str, Array]:
-    """The arrays of a part, a learner or a NamedTuple; ``axes`` has names or lengths of axes for the latter two."""
+@cache
+def fields_of(kind: Any) -> list[Any]:
+    """The fields that files have of a part, of a learner, or of a NamedTuple of arrays."""
     if issubclass(kind, Part):
-        return declared_arrays(kind, header, key)
-    arrays: dict[str, Array] = {}
+        return [declared for declared in kind.fields_of_part.values() if type(declared) is not Declared]
     if issubclass(kind, State):
-        axes = axes | kind.axes_of_files
-        for field in [field for field in kind.fields if field.is_saved]:
-            shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
-            arrays[_under(key, field.name)] = Array(dtype_of(kind, field).name, shape, field.limits)
-        return arrays
-    for name, (field_kind, hint, limits) in _hints(kind).items():
-        if not isinstance(hint, str):
-            arrays |= arrays_of(_under(key, name), field_kind, axes)
-            continue
-        dtype, _, lengths = hint.removesuffix("]").partition("[")
-        names = [axis.strip() for axis in lengths.split(",") if axis.strip()]
-        shape = tuple(int(axis) if axis.isdigit() else axes.get(axis, axis) for axis in names)
-        arrays[_under(key, name)] = Array(dtype, shape, limits)
-    return arrays
+        fields = {field.name: _field_of_state(kind, field) for field in kind.fields if field.is_saved}
+    else:
+        hints = get_type_hints(kind, include_extras=True)
+        fields = {name: _field_of_record(hints[name]) for name in kind._fields}
+    for name, field in fields.items():
+        field.__set_name__(kind, name)
+    return list(fields.values())
+
+
+def _field_of_state(kind: type[State], field: Field) -> Any:
+    axes = tuple(kind.axes_of_files.get(axis, axis) for axis in field.axes) or (1,)
+    limits = field.limits._asdict()
+    return _Array(dtype_of(kind, field).name, axes, LEARNED, read=itemgetter(field.name), **limits)
+
+
+def _field_of_record(hint: Any) -> Any:
+    declared, *limits = getattr(hint, "__metadata__", (None,))
+    if not isinstance(declared, str):
+        return _Child(hint, LEARNED)
+    dtype, *axes = re.findall(r"[\w|+]+", declared)
+    lengths = tuple(int(axis) if axis.isdigit() else axis for axis in axes)
+    array = _Array(dtype, lengths, LEARNED, **(limits[0]._asdict() if limits else {}))
+    array.dtypes = [None]  # its numbers keep their type
+    return array
+
+
+def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] | None = None) -> dict[str, Array]:
+    """The arrays that a file has of a part, a learner or a NamedTuple, by their names, if its header is as declared.
+
+    ``axes`` has names or lengths for axes of the latter two.
+    """
+    check_header(header, {}, key)
+    known, declared = {} if axes is None or issubclass(kind, Part) else axes, dict[str, Array]()
+    for field in fields_of(kind):
+        field.declare(header, _under(key, field.key), declared, known)
+    return declared
 
 
 def zeros(kind: Any, **lengths: int) -> Any:
     """A NamedTuple of this class with arrays of zeros, whose axes have these lengths."""
-    shapes = ([lengths.get(axis, axis) for axis in array.shape or ()] for array in _arrays_of(kind))
-    return kind(*(np.zeros(shape, array.dtype) for shape, array in zip(shapes, _arrays_of(kind), strict=True)))
-
-
-@cache
-def _arrays_of(kind: Any) -> list[Any]:
-    """The arrays that a class of records declares; to read annotations takes as long as to grow a small tree."""
-    return [*arrays_of("", kind, {}).values()]
-
-
-@cache
-def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
-    """For each field of a NamedTuple its class, its dtype and axes if it is an array, and the limits of its numbers."""
-    hints = get_type_hints(kind, include_extras=True)
-    described = {}
-    for name in kind._fields:
-        hint, *limits = getattr(hints[name], "__metadata__", (None,))
-        described[name] = getattr(hints[name], "__origin__", hints[name]), hint, limits[0] if limits else Limits()
-    return described
+    arrays = [field.kind for field in fields_of(kind)]
+    return kind(*(np.zeros([lengths.get(axis, axis) for axis in array.shape], array.dtype) for array in arrays))
 
 
 def size_of(part: Any, length: int = 0) -> int:

@@ -28,17 +28,9 @@ def names_in(names: Any) -> list[Any]:
 class Registry(Mapping[str, Any]):
     """A mapping from names to objects, in a fixed order.
 
-    Parameters
-    ----------
-    kind : str
-        What is registered, in the singular, for messages.
-    entries : dict of str to str
-        For each name the place of its object, ``"package.module:attribute"``.
-    group : str, optional
-        Of entry points of other packages, where names are looked for that are not among these.
+    ``kind`` is what is registered, in the singular, for messages. ``entries`` has for each name the place of its
+    object, ``"package.module:attribute"``. Other names are looked for in a ``group`` of entry points of other packages.
 
-    Examples
-    --------
     >>> shapes = Registry("shape", {"path": "pathlib:PurePosixPath"})
     >>> shapes["path"]("a/b").name, list(shapes)
     ('b', ['path'])
@@ -48,10 +40,10 @@ class Registry(Mapping[str, Any]):
     tunefree.core.registry.UnknownNameError: unknown shape 'circle'; choose one of path, number
     """
 
-    def __init__(self, kind: str, entries: dict[str, str], group: str | None = None) -> None:
+    def __init__(self, kind: str, entries: dict[str, str], group: str = "") -> None:
         self.kind, self._group = kind, group
         self._entries: dict[str, Any] = dict(entries)  # objects, or their places until they are first used
-        self._of_others: dict[str, Any] = {}  # found by entry points: not listed, as others may be installed
+        self._of_others: dict[str, Any] = {}  # by entry points: not listed, as others may be installed
 
     def register(self, name: str, entry: Any) -> None:
         """Add an object under a name.
@@ -81,22 +73,22 @@ class Registry(Mapping[str, Any]):
         return entries[name]
 
     def __contains__(self, name: object) -> bool:
-        if name in self._entries or name in self._of_others:
-            return True
-        if self._group is not None and isinstance(name, str):
-            from importlib.metadata import entry_points  # packages are searched only then, which is slow
-
-            for point in entry_points(group=self._group, name=name):
-                self._of_others[name] = f"{point.module}:{point.attr}"
-        return name in self._of_others
+        if name not in self._entries and name not in self._of_others and isinstance(name, str):
+            for point in self._points():
+                if point.name == name:
+                    self._of_others[name] = f"{point.module}:{point.attr}"
+        return name in self._entries or name in self._of_others
 
     def search(self) -> list[str]:
         """All names, including the group."""
-        if self._group is not None:
-            from importlib.metadata import entry_points
+        return list(dict.fromkeys([*self._entries, *sorted(point.name for point in self._points())]))
 
-            return list(dict.fromkeys([*self._entries, *sorted(entry_points(group=self._group).names)]))
-        return list(self._entries)
+    def _points(self) -> Iterable[Any]:
+        if not self._group:
+            return ()
+        from importlib.metadata import entry_points  # packages are searched only then, which is slow
+
+        return entry_points(group=self._group)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

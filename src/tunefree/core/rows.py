@@ -58,8 +58,7 @@ class Rows(NamedTuple):
 
 
 def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
-    """A read-only, C-contiguous view, through which a user's data cannot be changed; a copy only where the layout or
-    the type asks for one."""
+    """A read-only, C-contiguous view, or a copy where the layout or the type asks for one."""
     view = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
     return view
@@ -68,10 +67,9 @@ def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
 def dense(values: ArrayLike, intercept: bool = True) -> Block:
     """Rows of a two-dimensional array; column j becomes feature j + 1."""
     numbers = read_only(values, np.float64)
-    n, d = numbers.shape
-    codes, pointers = np.empty((n, 0), np.int32), np.zeros(n + 1, np.int64)
-    columns, words = np.arange(1, d + 1, dtype=np.int32), (_NO_FEATURES, _NO_VALUES)
-    return Block(numbers, columns, codes, _NO_FEATURES, pointers, *words, float(intercept), False)
+    n, columns = len(numbers), np.arange(1, numbers.shape[1] + 1, dtype=np.int32)
+    words = np.zeros(n + 1, np.int64), _NO_FEATURES, _NO_VALUES
+    return Block(numbers, columns, np.empty((n, 0), np.int32), _NO_FEATURES, *words, float(intercept), False)
 
 
 def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Block:
@@ -183,8 +181,6 @@ def entries_together(parts: Sequence[Rows]) -> Rows:
 def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries of rows that are not 0, without the constant, as compressed sparse rows.
 
-    Examples
-    --------
     >>> compressed(table([[1.5], [0.0]], [1], [[3], [0]]))
     (array([0, 2, 2]), array([1, 3], dtype=int32), array([1.5, 1. ]))
     """

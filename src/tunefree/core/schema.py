@@ -112,40 +112,43 @@ Moment = Annotated[int | None, Number(-(2**62), 2**62, whole=True, may_be_none=T
 _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(), Any: Anything()}
 
 
-def check_header(value: Any, kind: Any, where: str = "") -> None:
-    """Raise a ModelError unless a value that JSON gave is of a kind.
+def check_header(value: Any, kind: Any, where: str = "") -> Any:
+    """A value that JSON gave, with records in place of their dicts and lists; a ModelError unless it is of a kind.
 
-    The kind is one of those above, or a dict that declares the value of each name; others than those declared are let
-    pass. ``where`` is for messages.
+    The kind is one of those above, or a dict that declares the value of each name; others than those declared are left
+    out. ``where`` is for messages.
 
+    >>> check_header([[0.0, 5.0, False, False, None]], Sequence(Record(Limits)))
+    [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
     >>> check_header({"rows": -1}, {"rows": Number(0, whole=True)})
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
     """
     if value is None and getattr(kind, "may_be_none", False):
-        return
-    if isinstance(kind, dict):
-        _check_names(value, kind, where)
-    elif isinstance(kind, Optional):
-        check_header(value, kind.of, where)
-    elif isinstance(kind, Record):
+        return None
+    if isinstance(kind, Optional):
+        return check_header(value, kind.of, where)
+    if isinstance(kind, Record):
         kinds = fields_of(kind.of)
         if hasattr(kind.of, "_fields"):
-            check_header(value, Sequence(Anything(), len(kinds)), where)
-            value = dict(zip(kinds, value, strict=False))
-        _check_names(value, kinds, where)
-    elif isinstance(kind, Sequence):
+            value = dict(zip(kinds, check_header(value, Sequence(Anything(), len(kinds)), where), strict=False))
+        return kind.of(**check_header(value, kinds, where))
+    if isinstance(kind, Sequence):
         if not isinstance(value, list) or len(value) > kind.most:
             raise ModelError(f"{where} is {_shown(value)}, not a list of at most {kind.most:,} as it should be")
-        for place, entry in enumerate(value):
-            check_header(entry, kind.of, f"{where}.{place}")
-    elif isinstance(kind, Mapping):
+        return [check_header(entry, kind.of, f"{where}.{place}") for place, entry in enumerate(value)]
+    if isinstance(kind, Mapping | dict):
         if not isinstance(value, dict):
-            raise ModelError(f"{where} is {_shown(value)}, not a mapping as it should be")
-        for name, entry in value.items():
-            check_header(entry, kind.of, f"{where}.{name}")
-    elif not _fits(value, kind):
+            raise ModelError(f"{where or 'the header'} is {_shown(value)}, not a mapping as it should be")
+        kinds = kind if isinstance(kind, dict) else dict.fromkeys(value, kind.of)
+        under = f"{where}." if where else ""
+        for name in kinds:
+            if name not in value and not isinstance(kinds[name], Optional):
+                raise ModelError(f"{under}{name} is missing")
+        return {name: check_header(value[name], kinds[name], under + name) for name in kinds if name in value}
+    if not _fits(value, kind):
         raise ModelError(f"{where} is {_shown(value)}, not {_described(kind)}")
+    return value
 
 
 @cache
@@ -173,37 +176,6 @@ def _kind_of(hint: Any) -> Any:
         return Record(hint)
     kind = _kind_of(arguments[0])
     return kind._replace(may_be_none=True) if hasattr(kind, "may_be_none") else kind
-
-
-def restored(kind: Any, value: Any) -> Any:
-    """A value read from JSON, checked by :func:`check_header`, with its dicts and lists turned into records.
-
-    >>> restored(Sequence(Record(Limits)), [[0.0, 5.0, False, False, None]])
-    [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
-    """
-    if isinstance(kind, Optional):
-        kind = kind.of
-    if value is not None and isinstance(kind, Sequence):
-        return [restored(kind.of, entry) for entry in value]
-    if isinstance(kind, Mapping | dict):
-        kinds = kind if isinstance(kind, dict) else dict.fromkeys(value, kind.of)
-        return {name: restored(kinds.get(name), entry) for name, entry in value.items()}
-    if value is None or not isinstance(kind, Record):
-        return value
-    kinds = fields_of(kind.of)
-    values = value if isinstance(value, dict) else dict(zip(kinds, value, strict=True))
-    return kind.of(**{name: restored(kinds[name], values[name]) for name in kinds if name in values})
-
-
-def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:
-    if not isinstance(value, dict):
-        raise ModelError(f"{where or 'the header'} is {_shown(value)}, not a mapping as it should be")
-    for name, kind in kinds.items():
-        place = f"{where}.{name}" if where else name
-        if name in value:
-            check_header(value[name], kind, place)
-        elif not isinstance(kind, Optional):
-            raise ModelError(f"{place} is missing")
 
 
 def _fits(value: Any, kind: Any) -> bool:

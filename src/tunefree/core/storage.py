@@ -1,10 +1,9 @@
 """Models on disk: one file of named arrays and a JSON header, written whole or not at all.
 
-A file begins with MARK and the number of its format. The arrays follow, in pieces of 256 KiB or a row that zlib
-compresses. A column of many rows is a table of its numbers and their places in it if they are few, else its bytes: the
-first ones of all numbers, the second ones, and so on. Columns and arrays that are the same are written once. Then come
-the compressed JSON description of the arrays with the header, its length, and at the end the SHA-256 of all that, so
-that any cut or changed byte shows.
+A file begins with MARK and the number of its format. The arrays follow, in pieces of 256 KiB that zlib compresses: the
+first bytes of all numbers, the second ones, and so on. Arrays that are the same are written once. Then come the
+compressed JSON description of the arrays with the header, its length, and at the end the SHA-256 of all that, so that
+any cut or changed byte shows.
 
 What a file declares is checked before memory is taken for it: its arrays have at most FREE bytes and MOST_TIMES those
 of the file. Where they would have more, a writer leaves them as they are.
@@ -33,8 +32,6 @@ FORMAT = 13  # raised when a file of before could no longer be read, or an older
 FREE, MOST_TIMES = 2**24, 64  # see above
 LEVEL = 1  # of compression: the sixth takes half as much time again, and leaves 3 % fewer bytes
 _PIECE = 2**18  # bytes that are read, or brought together, at a time
-MANY_ROWS, MOST_CODES = 2**10, 2**8 - 2  # rows of a column, and numbers of its table
-AS_BEFORE = MOST_CODES + 1  # in place of how many numbers the table has: the place of a column that is the same follows
 _LENGTH = 8  # bytes of a length, and of the number of the format
 _DIGEST = hashlib.sha256().digest_size
 DTYPES = {
@@ -44,10 +41,9 @@ DTYPES = {
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a header, of values of JSON, to a file; one already there is replaced whole, at the last
-    moment.
+    """Write arrays and a header, of values of JSON, to a file, see :func:`whole_file`.
 
-    The same arrays and header give the same bytes. If the file cannot be written, what was there before is untouched.
+    The same arrays and header give the same bytes.
 
     >>> import tempfile, os
     >>> name = os.path.join(tempfile.mkdtemp(), "model")
@@ -86,7 +82,7 @@ def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
             described[name] = names[content]
             continue
         if declared > FREE + MOST_TIMES * (stored + sum(map(len, pieces))):
-            pieces = [zlib.compress(piece, 0) for piece in _pieces(array, is_plain=True)]
+            pieces = [zlib.compress(piece, 0) for piece in _pieces(array)]
         stored += sum(map(len, pieces))
         names[content], described[name] = name, [*content[:2], [*map(len, pieces)]]
         yield from pieces
@@ -94,60 +90,26 @@ def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
     yield description + _length(len(description))
 
 
-def _rows(shape: tuple[int, ...], itemsize: int) -> int:
-    """The number of rows of an array in a piece."""
-    return max(_PIECE // max(math.prod(shape[1:]) * itemsize, 1), 1)
+def _pieces(array: np.ndarray) -> Iterator[bytes]:
+    """The bytes of an array, some numbers at a time: the first bytes of all of these, the second ones, and so on."""
+    flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
+    for part in _parts(flat):
+        yield _bytes_of(part).T.tobytes()
 
 
-def _columns(piece: np.ndarray) -> np.ndarray:
-    """The numbers of a piece as columns (c, n), of rows that are many, or else of all numbers together."""
-    return piece.reshape(len(piece), -1).T if len(piece) >= MANY_ROWS else piece.reshape(1, -1)
+def _parts(flat: np.ndarray) -> list[np.ndarray]:
+    """The parts of an array of one axis that are pieces of a file."""
+    step = _PIECE // flat.itemsize
+    return [flat[start : start + step] for start in range(0, len(flat), step)]
 
 
-def _pieces(array: np.ndarray, is_plain: bool = False) -> Iterator[bytes]:
-    """The bytes of an array, some rows at a time: each column, or the place of an equal column before."""
-    array = np.atleast_1d(array)
-    rows, bits = _rows(array.shape, array.itemsize), f"<u{array.itemsize}"
-    for start in range(0, len(array) if array.size else 0, rows):
-        piece = np.ascontiguousarray(array[start : start + rows], array.dtype.newbyteorder("<"))
-        encoded = [_encoded(column, is_plain) for column in _columns(piece.view(bits))]
-        places = {} if is_plain else {column: place for place, column in reversed([*enumerate(encoded)])}
-        yield b"".join(
-            column if places.get(column, place) == place else bytes([AS_BEFORE]) + _length(places[column])
-            for place, column in enumerate(encoded)
-        )
+def _bytes_of(numbers: np.ndarray) -> np.ndarray:
+    """A view (n, bytes) of some numbers."""
+    return numbers.view(np.uint8).reshape(-1, numbers.itemsize)
 
 
 def _length(number: int) -> bytes:
     return number.to_bytes(_LENGTH, "little")
-
-
-def _encoded(numbers: np.ndarray, is_plain: bool) -> bytes:
-    """How many numbers a table has, these, and the place there of each number of a column; or 0, and its bytes."""
-    few = np.unique(numbers[:MANY_ROWS])
-    if not is_plain and len(few) <= MOST_CODES // 2 < len(numbers) and numbers.itemsize > 1:
-        few = np.unique(numbers)
-        if len(few) <= MOST_CODES:
-            return bytes([len(few)]) + few.tobytes() + few.searchsorted(numbers).astype(np.uint8).tobytes()
-    return bytes(1) + np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, numbers.itemsize).T.tobytes()
-
-
-def _decode(data: bytes, columns: np.ndarray) -> None:
-    """Write the columns (c, n) of a piece; a ValueError or an IndexError if its bytes do not fit."""
-    (_, n), size, start = columns.shape, columns.itemsize, 0
-    for place, column in enumerate(columns):
-        n_few, start = data[start], start + 1
-        if n_few == AS_BEFORE:
-            column[:] = columns[:place][int.from_bytes(data[start : start + _LENGTH], "little")]
-            start += _LENGTH
-            continue
-        few = np.frombuffer(data, columns.dtype, n_few, start)
-        start += few.nbytes
-        codes = np.frombuffer(data, np.uint8, n if n_few else n * size, start)
-        start += len(codes)
-        column[:] = few[codes] if n_few else codes.reshape(size, n).T.copy().view(columns.dtype)[:, 0]
-    if start != len(data):
-        raise ValueError("a piece is not as long as is declared")
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -205,11 +167,10 @@ def _contents(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], dict[st
 def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> np.ndarray:
     """The array of a named type whose pieces, of these lengths, come next in a file."""
     dtype = DTYPES[name]
-    array = np.empty(shape or (1,), dtype)
-    rows = _rows(array.shape, dtype.itemsize)
-    parts = [array[start : start + rows] for start in range(0, len(array) if array.size else 0, rows)]
-    for part, length in zip(parts, lengths, strict=True):
-        _decode(_decompressed(file.read(length), 2 * part.nbytes + 2**9), _columns(part.view(f"<u{dtype.itemsize}")))
+    array = np.empty(math.prod(shape), dtype)
+    for part, length in zip(_parts(array), lengths, strict=True):
+        raw = np.frombuffer(_decompressed(file.read(length), part.nbytes), np.uint8)
+        _bytes_of(part)[:] = raw.reshape(dtype.itemsize, -1).T
     return array.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -231,10 +192,8 @@ def digest_of(path: str | os.PathLike[str]) -> str:
 
 def is_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file is meant as a model: it begins as one, or is called so."""
-    if Path(path).suffix == ".model":
-        return True
     try:
-        return bool(digest_of(path))
+        return Path(path).suffix == ".model" or bool(digest_of(path))
     except ModelError:
         return False
 
@@ -343,7 +302,7 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
     """Hold a lock (``flock``) on a file while something is written; the system releases it when the process ends.
 
     The file, whose folder exists, names the process, and goes when the lock is released. Systems without ``flock`` have
-    no such locks. Of what is written, the message tells where another process, or another lock of this one, holds it.
+    no such locks. ``of`` is written, for the message where another process, or another lock of this one, holds it.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())

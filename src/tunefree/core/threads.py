@@ -57,10 +57,7 @@ def lower_priority() -> None:
 
 
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
-    """Call a function for each member, in threads where there are rows enough to pay for them.
-
-    What is called in such a thread stays in it.
-    """
+    """Call a function for each member, in threads where there are rows enough; none of these begins others."""
     left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
     if len(left) < 2 or rows < FEW or getattr(_here, "works", False) or count() == 1:
         for argument in left:
@@ -109,7 +106,7 @@ class Turn:
 
 
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function at once."""
+    """The result of a function that is called at once."""
     future: Future[Any] = Future()
     future.set_result(function(*arguments))
     return future
@@ -154,8 +151,7 @@ class _Limit:
 
 
 def _take_control() -> None:
-    """Let any thread set the limit: from its version 3.8 on, threadpoolctl ignores all threads but the first to set
-    one."""
+    """Let any thread set the limit: threadpoolctl, from 3.8 on, ignores all threads but the first to set one."""
     for library in _libraries().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)

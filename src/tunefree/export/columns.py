@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
-from tunefree.core.rows import Block
+from tunefree.core.rows import Block, part
 from tunefree.export.graph import ML, Graph
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.columns import Boolean, Category, Number
@@ -55,6 +55,18 @@ class States(NamedTuple):
         """The features of a column of codes in its states; 0 for none."""
         at = np.flatnonzero(self.block.code_columns == source)
         return self.block.codes[:, at[0]] if len(at) else np.zeros(len(self.block.codes), np.int32)
+
+    def only(self, source: int, n: int) -> Block:
+        """The first n rows, of which nothing is known but one column of codes, with the words that stand for it."""
+        block = part(self.block, 0, n)
+        is_kept = MOST_CODES * self.places[block.features] == source
+        return block._replace(
+            numbers=np.zeros_like(block.numbers),
+            codes=np.where(block.code_columns == source, block.codes, np.int32(0)),
+            pointers=np.append(0, np.cumsum(is_kept))[block.pointers],
+            features=block.features[is_kept],
+            values=block.values[is_kept],
+        )
 
 
 def check_columns(encoder: Any) -> None:

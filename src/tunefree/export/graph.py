@@ -18,10 +18,7 @@ TYPES = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kin
 class Graph:
     """An ONNX graph under construction: its operators, and its constants, each stored once.
 
-    Parameters
-    ----------
-    names : collection of str
-        Of inputs and outputs, which no other tensor has.
+    No other tensor has one of ``names``, those of inputs and outputs.
     """
 
     def __init__(self, names: Collection[str]) -> None:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.numbers import CEILING, MOST, WIDEST
-from tunefree.core.rows import table
+from tunefree.core.rows import Block, n_rows
 from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.linear import FARTHEST, Linear, design
-from tunefree.stream.keys import MOST_CODES
 
-AT_ONCE = 2**22  # numbers of rows whose predictions are taken
+NO_COLUMN = -1  # in the place of the number of a column of codes
 
 
 class Sums:
@@ -82,45 +81,19 @@ def stored(graph: Graph, array: np.ndarray) -> str:
 
 def add_members(graph: Graph, sums: Sums, group: Any) -> None:
     """Add the predictions of linear members, of one output after the other."""
-    states, block = sums.states, sums.states.block
-    present = group.present(block)
-    features = np.unique(np.concatenate([block.codes.ravel(), block.features]))
-    parts, constant = _parts(present, features[features > 0], states.n_numbers)
-    by_feature = dict(zip(features[features > 0].tolist(), parts, strict=True))
-    nothing = np.zeros_like(constant)
+    states = sums.states
+    present = group.present(states.block)
 
-    def part_of(source: int, row: int, feature: int) -> np.ndarray:
-        """The part of the code of a column in a row, or of the words that stand for one that is not known."""
-        if feature:
-            return by_feature[feature]
-        words = range(block.pointers[row], block.pointers[row + 1])
-        averaged = [word for word in words if MOST_CODES * states.places[block.features[word]] == source]
-        return sum((block.values[word] * by_feature[int(block.features[word])] for word in averaged), nothing)
+    def predictions(rows: Block) -> np.ndarray:
+        return np.asarray(present.predict(rows).swapaxes(0, 1).reshape(n_rows(rows), -1))
 
-    def parts_of(source: int, first: int, stop: int) -> list[np.ndarray]:
-        """The parts of the codes of a column, for the rows from ``first`` to ``stop``."""
-        codes = states.codes(source)[first:stop].tolist()
-        return [part_of(source, row, code) for row, code in enumerate(codes, first)]
-
-    by_state = [np.stack(parts_of(column.source, 0, column.n_states)) for column in states.categories]
-    if_missing = [part for source in states.sources.tolist() for part in parts_of(source, 1, 2)]
+    constant = predictions(states.only(NO_COLUMN, 1))[0]
+    by_state = [predictions(states.only(column.source, column.n_states)) - constant for column in states.categories]
+    if_missing = [predictions(states.only(source, 2))[1] - constant for source in states.sources.tolist()]
     places = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
     if states.numbers is not None:
         for name in dict.fromkeys(member.setting.view for member in group.members):
             _add_view(graph, sums, present, name, places)
-
-
-def _parts(present: Any, features: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Parts of predictions by features that are 1 (features, M K), and predictions (M K,) where all numbers are 0."""
-
-    def predictions(codes: np.ndarray) -> np.ndarray:
-        rows = table(np.zeros((len(codes), n_numbers)), np.arange(1, n_numbers + 1), codes[:, None])
-        return present.predict(rows).swapaxes(0, 1).reshape(len(codes), -1)
-
-    constant = predictions(np.zeros(1, np.int32))
-    step = max(AT_ONCE // (1 + n_numbers), 1)
-    pieces = [predictions(features[start : start + step]) for start in range(0, len(features), step)]
-    return np.concatenate([np.zeros((0, constant.shape[1])), *(piece - constant for piece in pieces)]), constant[0]
 
 
 def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:

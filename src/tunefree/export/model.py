@@ -40,24 +40,10 @@ LABEL, PROBABILITIES, PREDICTION = "label", "probabilities", "prediction"
 
 
 def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) -> list[str]:
-    """Write a model to a file of ONNX.
+    """Write a model to a file of ONNX, with these classes in this order; none of numbers.
 
-    Parameters
-    ----------
-    trained : Trained
-    path : path
-    labels : sequence
-        All classes, in the order in which the file has them; none of numbers.
-
-    Returns
-    -------
-    list of str
-        Lines on rows that the file does not predict as the model does.
-
-    Raises
-    ------
-    ModelError
-        If there is something that the file cannot hold, or it cannot be written.
+    Returns lines on rows that the file does not predict as the model does. Raises a ModelError if there is something
+    that the file cannot hold, or it cannot be written.
     """
     _check(trained)
     model, encoder = trained.model, trained.encoder
@@ -71,10 +57,7 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
     else:
         infos = [_add_numbers(graph, model, encoder, predicted, names)]
     notes = [] if model.pool is None else _notes(model.pool)
-    about = {
-        "tunefree": tunefree.__version__,
-        **{f"note {k}": note for k, note in enumerate(notes, 1)},
-    }
+    about = {"tunefree": tunefree.__version__, **{f"note {k}": note for k, note in enumerate(notes, 1)}}
     with whole_file(Path(path)) as file:
         file.write(graph.model(infos, about, INPUTS).SerializeToString())
     return notes

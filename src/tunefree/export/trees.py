@@ -128,12 +128,7 @@ def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.nda
 class Forest:
     """The trees of some generations, of columns with these values (states, c) each; those that are averaged are last.
 
-    Attributes
-    ----------
-    order : (trees,) array
-        The generations of the trees in the order of the walk.
-    leaves : (leaves,) array
-        The numbers of leaves among all, in the order of the file.
+    In the order of the file ``order`` (trees,) are the generations of trees, and ``leaves`` (leaves,) their numbers.
     """
 
     def __init__(self, states: States, generations: list[Any], columns: list[np.ndarray]) -> None:
@@ -150,28 +145,22 @@ class Forest:
         self._target, test = np.concatenate(targets), np.concatenate(tests)
         self._is_leaf = test == 0
         roots = np.concatenate([model.roots + start for model, start in zip(self.models, starts, strict=False)])
-        depths = self._depths(roots)
+        depths = self._levels(roots)[1]
         order = np.argsort(-depths, kind="stable")
-        nodes = np.concatenate(self._levels(roots[order]))
+        nodes = np.concatenate(self._levels(roots[order])[0])
         n_trees = [len(model.roots) for model in self.models]
         self.depths, self.order = depths[order], np.repeat(np.arange(len(self.models)), n_trees)[order]
         self.node_tests, self.leaves = test[nodes], self._target[nodes[self._is_leaf[nodes]]]
 
-    def _levels(self, roots: np.ndarray) -> list[np.ndarray]:
-        """The nodes of each level."""
-        levels = [roots]
+    def _levels(self, roots: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """The nodes of each level, and the depths (trees,) of trees."""
+        levels, depths, trees = [roots], np.zeros(len(roots), np.int64), np.arange(len(roots))
         while len(levels[-1]):
-            left = self._target[levels[-1][~self._is_leaf[levels[-1]]]]
+            depths[trees] = len(levels) - 1
+            is_inner = ~self._is_leaf[levels[-1]]
+            left, trees = self._target[levels[-1][is_inner]], np.repeat(trees[is_inner], 2)
             levels.append(np.stack([left, left + 1], axis=1).reshape(-1))
-        return levels
-
-    def _depths(self, roots: np.ndarray) -> np.ndarray:
-        """The depths (trees,) of trees."""
-        depths, trees = np.zeros(len(roots), np.int64), np.arange(len(roots))
-        for depth, nodes in enumerate(self._levels(roots)):
-            depths[trees] = depth
-            trees = np.repeat(trees[~self._is_leaf[nodes]], 2)
-        return depths
+        return levels, depths
 
     def walk(self, graph: Graph) -> str:
         """The tensor (N, trees) of leaves that rows reach, numbered in the order of the file."""

@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tunefree import learners, losses
 from tunefree.core.docstrings import described
 from tunefree.core.errors import ModelError, nearest
-from tunefree.core.parameters import (
-    COLUMNS,
-    EXPERTS,
-    LEARNING,
-    ROWS,
-    Parameters,
-    Scope,
-    option,
-    parameter,
-    records_of,
-    refuse,
-)
+from tunefree.core.parameters import COLUMNS, EXPERTS, LEARNING, ROWS, Parameters, Scope, option, parameter, refuse
 from tunefree.core.registry import names_in
 
 if TYPE_CHECKING:
@@ -31,7 +20,6 @@ if TYPE_CHECKING:
 
 
 POOL = "pool"
-# Learners of a table as a whole: functions of a source and a plan.
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
@@ -87,7 +75,7 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
     """
     for name in parameters:
-        if name not in (known := list(records_of(Plan))):
+        if name not in (known := [field.name for field in fields(Plan)]):
             known += others
             meant = [other for other in known if option(other) == f"--{name}"]
             remedy = f"did you mean {meant[0]!r}?" if meant else nearest(name, known, "parameters", len(known))
@@ -312,7 +300,7 @@ class Plan(Parameters):
         1
         """
         refuse(asked, ["passes"], "is for a new model; further rows are learned in one pass")
-        others = [name for name in records_of(Plan) if name not in READING]
+        others = [field.name for field in fields(Plan) if field.name not in READING]
         differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
         refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})

@@ -1,7 +1,8 @@
 """Contents of model files: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-Parts of models declare their arrays in files (:mod:`tunefree.core.part`). What is beside the model is declared here,
-and how parts fit together, where compiled code or predictions rely on it.
+Parts of models declare their arrays in files (:mod:`tunefree.core.part`). All beside the model is declared here, and
+how parts fit together, where compiled code or predictions rely on it. Nothing is made of a file before each part is
+checked, and nothing is returned before they are checked together.
 """
 
 from __future__ import annotations
@@ -11,29 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import schema
 from tunefree.core.errors import ModelError
-from tunefree.core.part import arrays_of, declared_arrays
+from tunefree.core.part import declared_arrays
 from tunefree.core.registry import Registry
 from tunefree.core.rows import Block, n_rows
-from tunefree.core.schema import (
-    COUNT,
-    FINITE,
-    FROM_ZERO,
-    INFINITE,
-    Anything,
-    Array,
-    Flag,
-    Label,
-    Limits,
-    Mapping,
-    Number,
-    Optional,
-    Record,
-    Sequence,
-    Text,
-    check_arrays,
-    check_header,
-)
+from tunefree.core.schema import COUNT, FROM_ZERO, Anything, Array, Flag, Number, Optional, Sequence, Text, check_header
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.learners import family_of
 from tunefree.model_files.column_samples import ColumnSamples
@@ -59,8 +43,8 @@ from tunefree.theory.rises import LossRises
 MOST_FEATURES = 2**31 - 1
 NAME, NAMES = Text(may_be_none=True), Sequence(Text())
 TASK = Text(("classification", "regression"))
-CLASSES = Sequence(Label(), MANY_CLASSES)
-SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(VIEWS)}
+CLASSES = Sequence(schema.Label(), MANY_CLASSES)
+SETTING = {"learner": Text(), "settings": schema.Mapping(schema.FINITE), "view": Text(VIEWS)}
 
 MODEL = {
     "task": TASK,
@@ -68,7 +52,7 @@ MODEL = {
     "loss": NAME,
     "average": Flag(),
     "view": Text(),
-    "settings": Mapping(FINITE),
+    "settings": schema.Mapping(schema.FINITE),
     "replays": Flag(),
     "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, beside those of this package
     "monotone": Optional(
@@ -107,8 +91,8 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": Mapping(Anything()),  # as it checks its values
-    "progress": Record(Progress),
+    "plan": schema.Mapping(Anything()),  # as it checks its values
+    "progress": schema.Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # as the class of its source checks it
 }
@@ -125,20 +109,20 @@ ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
     "encoder.names": Array("uint8", (None,)),
     "encoder.name_ends": Array("int64", (None,), FROM_ZERO),
-    "encoder.name_columns": Array("int32", (None,), Limits(-1)),
+    "encoder.name_columns": Array("int32", (None,), schema.Limits(-1)),
     "encoder.evidence": Array("float64", (None,), FROM_ZERO),
     "encoder.free": Array("int64", (None,), FROM_ZERO),
     "encoder.name_sizes": Array("int64", (None,), FROM_ZERO),
     "encoder.profile.counts": Array("int64", (None,), FROM_ZERO),
-    "encoder.profile.ranges": Array("float64", (None, 2), INFINITE),
+    "encoder.profile.ranges": Array("float64", (None, 2), schema.INFINITE),
     "encoder.profile.keys": Array("uint64", (None,)),
-    "encoder.profile.values": Array("float32", (None, None), INFINITE),
+    "encoder.profile.values": Array("float32", (None, None), schema.INFINITE),
 }
 
 HELD = {
     "held.rows": Array("uint8", (None,)),
-    "held.forgotten": Array("int64", (None,), Limits(0, "D")),
-    **arrays_of("held.X", Block, {"p": "P"}),
+    "held.forgotten": Array("int64", (None,), schema.Limits(0, "D")),
+    **declared_arrays(Block, {}, "held.X", {"p": "P"}),
 }
 
 
@@ -146,14 +130,18 @@ class Kind(NamedTuple):
     """A kind of model in files."""
 
     header: dict[str, Any]  # of its files
-    arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
-    lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
+    # The declared arrays, and lengths that hold for the whole file, of a header as declared, and arrays.
+    declared: Callable[[dict[str, Any], dict[str, np.ndarray]], tuple[dict[str, Array], dict[str, int]]]
     restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model of these arrays, and the file's header
     check: Callable[[Any], None]  # raises a ModelError if the parts of a Trained that was restored do not fit together
 
 
-def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Declarations of the arrays that the parts of a model have in its file, by name."""
+def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[dict[str, Array], dict[str, int]]:
+    """Declarations of the arrays that the parts of a model have in its file, by name, and lengths of axes.
+
+    These are D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences. P, the dense
+    columns, are as many as the arrays have.
+    """
     model, family = header["model"], family_of(header["model"]["learner"])
     if family is not None:
         check_header(model["config"], family.config_header, "model.config")
@@ -168,21 +156,16 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
         declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    _check_members(model)
-    return declared | HELD | ENCODED
-
-
-def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
-    """Lengths of axes: D features, K outputs, W numbers of a logged row, L rows in logs, S, E slots, O occurrences.
-
-    P, the dense columns, are as many as the arrays have.
-    """
-    model = header["model"]
+    # Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes.
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
+        raise ModelError("model.member_settings and model.linear.members differ in number")
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
     meetings = model["linear"]["meetings"] or {"n_given": 0, "n_logged": 0, "n_kept": 0, "first": MOST_FEATURES}
     n_slots = meetings["n_given"] + min(model["n_features"], meetings["first"])
-    return {
+    lengths = {
         "D": model["n_features"],
         "K": n_outputs,
         "W": OF_ROW + n_outputs,
@@ -191,14 +174,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "E": 0 if model["predictor"].get("only_predicts", False) else n_slots,
         "O": meetings["n_kept"],
     }
-
-
-def _check_members(model: dict[str, Any]) -> None:
-    """Each setting has a member, whose arrays are there, so that no header asks for more memory than its file takes."""
-    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
-    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
-    if known != (len(model["member_settings"]) - others, others):
-        raise ModelError("model.member_settings and model.linear.members differ in number")
+    return declared | HELD | ENCODED, lengths
 
 
 def check_relations(trained: Any) -> None:
@@ -308,18 +284,6 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
-LINEAR = Kind(
-    HEADER,
-    _arrays_of_models,
-    _lengths_of_models,
-    lambda arrays, header: restored(arrays, header["model"]),
-    check_relations,
-)
+LINEAR = Kind(HEADER, _declared, lambda arrays, header: restored(arrays, header["model"]), check_relations)
 KINDS = Registry("kind of model", {}, "tunefree.models")
 KINDS.register("linear", LINEAR)
-
-
-def check(kind: Kind, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Raise a ModelError unless a file has the contents of its kind."""
-    check_header(header, kind.header)
-    check_arrays(arrays, kind.arrays(header, arrays), kind.lengths(header))

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import schema, storage
+from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.part import Saved, restored
 from tunefree.core.registry import UnknownNameError
+from tunefree.core.schema import Record, check_arrays, check_header
 from tunefree.model_files import schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan, plan_of
@@ -25,39 +26,27 @@ from tunefree.stream.batch import Batch, Position
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
-OTHERS = {  # what is said of a file of another kind than this
-    "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
-    "`learner`",
-}
-
-MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
+PATH_PROBLEM = (
+    "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
+)
+MOST_SHOWN = 500  # letters of an error: a file could fill the screen
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 
 @dataclass
 class Trained:
-    """The contents of a model file: a model, the encoder of its features, and the progress of its training.
+    """The contents of a model file: a model, the encoder of its features, and the progress of its training."""
 
-    ``model``: it has a ``kind``, one of ``KINDS``.
-    ``kind``: which encoder there is: ``"table"``, or a format of text such as ``"svmlight"``.
-    ``order``: tells whether the targets depend on the order of the rows; None where it is not known.
-    ``held``: in a checkpoint, rows that wait for others of their group.
-    ``rises``, ``samples``: tell whether the loss rises along the stream, and which columns changed there; None where it
-    is not known.
-    ``estimator``: the estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training
-    by a plan.
-    """
-
-    model: Any
+    model: Any  # its ``kind`` is one of ``KINDS``
     encoder: Any
-    kind: str
+    kind: str  # of the encoder: "table", or a format of text such as "svmlight"
     plan: Plan
     progress: Progress
-    order: TargetSample | None = None
-    held: Batch | None = None
-    rises: LossRises | None = None
-    samples: ColumnSamples | None = None
-    estimator: dict[str, Any] | None = None
+    order: TargetSample | None = None  # whether the targets depend on the order of the rows, where it is known
+    held: Batch | None = None  # in a checkpoint, rows that wait for others of their group
+    rises: LossRises | None = None  # of the loss along the stream, where they are known
+    samples: ColumnSamples | None = None  # of columns that changed where it rose
+    estimator: dict[str, Any] | None = None  # that was saved, see :mod:`tunefree.estimators.model_file`
 
     def saved(self, encoder: Saved | None = None) -> Saved:
         """The contents of a file: parts with arrays and a header each, and the rest of the header."""
@@ -96,32 +85,6 @@ class Trained:
         """A model that learns row by row, of a file."""
         return load(path, "linear")
 
-    @classmethod
-    def restore(
-        cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any], encoder_class: Any = None
-    ) -> Trained:
-        """The model that the parts of a file hold."""
-        if encoder_class is None:
-            from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
-
-            encoder_class = encoder_of(header["source"])
-        plan = plan_of(header["plan"])
-        stream_parts = {
-            name: restored(part(), "", arrays[name], header[name])
-            for name, part in schemas.OF_STREAM.items()
-            if name in header
-        }
-        return cls(
-            KINDS[header["kind"]].restored(arrays["model"], header),
-            encoder_class.restore(arrays.get("encoder", {}), header["encoder"]),
-            header["source"],
-            plan,
-            schema.restored(schema.Record(Progress), header["progress"]),
-            held=batch.restored(arrays["held"], header["held"]) if "held" in header else None,
-            estimator=header.get("estimator"),
-            **stream_parts,
-        )
-
 
 def check_name(path: str | os.PathLike[str]) -> None:
     """Raise a ModelError if a file is named as one that only an export writes."""
@@ -133,10 +96,8 @@ def check_name(path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
     """Read a model of a file that may have been made to mislead: a checksum can be computed of anything.
 
-    ``kind`` is the only one that is accepted, by default all are. ``encoder_class`` is one for the rows of all models,
-    by default that of their source.
-
-    Raises a ModelError if the file cannot be read, or its kind is unknown or not accepted.
+    ``kind`` is the only one that is accepted, "linear" or all. ``encoder_class`` is one for the rows of all models, by
+    default that of their source. Raises a ModelError if the file cannot be read, or its kind is not accepted.
     """
     arrays, header = storage.load(path)
     written = header.get("kind")
@@ -144,16 +105,37 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
         problem = f"a model of kind {repr(written)[:MOST_SHOWN]}, which this tunefree does not know"
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
     if kind is not None and written != kind:
-        raise ModelError(f"{path}: {OTHERS[kind]}")
-    parts: dict[str, dict[str, np.ndarray]] = {}
+        raise ModelError(f"{path}: {PATH_PROBLEM}")
+    with refused(path):
+        model_kind = KINDS[written]
+        check_header(header, model_kind.header)
+        check_arrays(arrays, *model_kind.declared(header, arrays))
+        trained = _restored(arrays, header, encoder_class)
+        model_kind.check(trained)
+    return trained
+
+
+def _restored(arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any) -> Trained:
+    """The model of a file whose parts are as declared."""
+    if encoder_class is None:
+        from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
+
+        encoder_class = encoder_of(header["source"])
+    parts: dict[str, dict[str, np.ndarray]] = {"encoder": {}}
     for key, array in arrays.items():
         part, _, rest = key.partition(".")
         parts.setdefault(part, {})[rest] = array
-    with refused(path):
-        schemas.check(KINDS[written], arrays, header)
-        trained = Trained.restore(parts, header, encoder_class)
-        KINDS[written].check(trained)
-    return trained
+    present = {name: part for name, part in schemas.OF_STREAM.items() if name in header}
+    return Trained(
+        KINDS[header["kind"]].restored(parts["model"], header),
+        encoder_class.restore(parts["encoder"], header["encoder"]),
+        header["source"],
+        plan_of(header["plan"]),
+        check_header(header["progress"], Record(Progress), "progress"),
+        held=batch.restored(parts["held"], header["held"]) if "held" in header else None,
+        estimator=header.get("estimator"),
+        **{name: restored(part(), name, arrays, header[name]) for name, part in present.items()},
+    )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError
-from tunefree.core.schema import Length, Moment, check_header, fields_of, restored
+from tunefree.core.schema import Length, Moment, check_header, fields_of
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -278,8 +278,8 @@ def written_fields(record: Any) -> dict[str, Any]:
 
 def restored_fields(record: Any, written: Any, where: str = "encoder") -> dict[str, Any]:
     """The fields of a dataclass from the header of a file, which may have more; a ModelError if they are others."""
-    check_header(written, fields_of(record), where)
-    return {name: restored(kind, written[name]) for name, kind in fields_of(record).items() if name in written}
+    fields: dict[str, Any] = check_header(written, fields_of(record), where)
+    return fields
 
 
 def number_key(name: str) -> int:

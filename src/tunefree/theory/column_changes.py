@@ -103,7 +103,7 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     level, target_codes = LEVEL / (2 * len(both) - 1), np.zeros(0, np.int64)
     for c, (key, values, is_of_categories) in enumerate(zip(keys, both, is_category, strict=True)):
         codes, related = (_bins(values, is_of_categories, k) for k in (BINS, RELATED_BINS))
-        test = _tested(*_counts(codes, BINS + 1, n))
+        test = _tested(_counts(codes, BINS + 1, n))
         if test.is_beyond(level):
             change = Change(int(key), False, test.distance, test.error)
             changes.append(_with_bin(change, values, is_of_categories, codes, n))
@@ -112,7 +112,7 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
             continue
         width = RELATED_BINS + 1
         counts = _counts(related * width + target_codes, width**2, n)
-        test = _tested(*(each.reshape(width, width) for each in counts))
+        test = _tested(counts.reshape(2, width, width))
         if test.is_beyond(level) and test.distance > least:
             changes.append(Change(int(key), True, test.distance, test.error))
     changes.sort(key=lambda change: -round(change.distance, 12))
@@ -121,8 +121,8 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
 
 def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, n: int) -> Change:
     """The change with the bin whose share differs most."""
-    x, y = _counts(codes, BINS + 1, n)
-    p, q = x / x.sum(), y / y.sum()
+    counts = _counts(codes, BINS + 1, n)
+    p, q = counts / counts.sum(axis=-1, keepdims=True)
     b = int(np.argmax(np.abs(p - q)))
     bin_values = values[(codes == b) & (values != MISSING)]
     low, high = (float(bin_values.min()), float(bin_values.max())) if len(bin_values) else (None, None)
@@ -133,51 +133,49 @@ def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.n
     return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
 
 
-def _tested(x: np.ndarray, y: np.ndarray) -> _Test:
-    """The test of counts (bins,), or of (k, bins) within k bins of another column."""
-    x, y = _merged(x, y)
-    degrees = np.count_nonzero(x + y, axis=-1) - 1
+def _tested(counts: np.ndarray) -> _Test:
+    """The test of counts (2, bins), or of (2, k, bins) within k bins of another column."""
+    merged = _merged(counts)
+    rows = merged.sum(axis=0)
+    degrees = np.count_nonzero(rows, axis=-1) - 1
     is_used = degrees > 0
-    distance, error = _distance(x, y)
-    weight = np.where(is_used, (x + y).sum(axis=-1), 0)
-    total, statistic = max(weight.sum(), 1), float(np.where(is_used, _chi_square(x, y), 0.0).sum())
+    distance, error = _distance(merged)
+    weight = np.where(is_used, rows.sum(axis=-1), 0)
+    total, statistic = max(weight.sum(), 1), float(np.where(is_used, _chi_square(merged), 0.0).sum())
     mean, deviation = float((weight * distance).sum() / total), float(np.sqrt(((weight * error) ** 2).sum()) / total)
     return _Test(statistic, int(np.where(is_used, degrees, 0).sum()), mean, deviation)
 
 
-def _counts(codes: np.ndarray, width: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of each code below the width, in the first n rows and in the others."""
-    return np.bincount(codes[:n], minlength=width), np.bincount(codes[n:], minlength=width)
+def _counts(codes: np.ndarray, width: int, n: int) -> np.ndarray:
+    """Counts (2, width) of each code below the width, in the first n rows and in the others."""
+    return np.stack([np.bincount(part, minlength=width) for part in (codes[:n], codes[n:])])
 
 
-def _merged(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts (..., bins) in which those that are too rare for a test are one, the last; all 0 of samples too small."""
-    n, m = x.sum(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True)
-    fewer, all_rows = np.minimum(n, m), n + m
-    is_rare = (x + y) * fewer < EXPECTED * all_rows
-    rare = [np.where(is_rare, counts, 0).sum(axis=-1, keepdims=True) for counts in (x, y)]
-    is_kept = sum(rare) * fewer >= EXPECTED * all_rows
-    merged = (
-        np.where(fewer < 2.0 * EXPECTED, 0, np.concatenate([np.where(is_rare, 0, c), is_kept * r], axis=-1))
-        for c, r in zip((x, y), rare, strict=True)
-    )
-    return next(merged), next(merged)
+def _merged(counts: np.ndarray) -> np.ndarray:
+    """Counts (2, ..., bins) in which those that are too rare for a test are one, the last; all 0 of small samples."""
+    totals = counts.sum(axis=-1, keepdims=True)
+    fewer, all_rows = totals.min(axis=0), totals.sum(axis=0)
+    is_rare = counts.sum(axis=0) * fewer < EXPECTED * all_rows
+    rare = np.where(is_rare, counts, 0).sum(axis=-1, keepdims=True)
+    is_kept = rare.sum(axis=0) * fewer >= EXPECTED * all_rows
+    merged = np.concatenate([np.where(is_rare, 0, counts), is_kept * rare], axis=-1)
+    return np.where(fewer < 2.0 * EXPECTED, 0, merged)
 
 
-def _chi_square(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Equation (2) of counts (..., bins)."""
-    n, m = (np.maximum(counts.sum(axis=-1, keepdims=True), 1) for counts in (x, y))
+def _chi_square(counts: np.ndarray) -> np.ndarray:
+    """Equation (2) of counts (2, ..., bins)."""
+    (x, y), (n, m) = counts, np.maximum(counts.sum(axis=-1, keepdims=True), 1)
     ratio = np.sqrt(m / n)
     statistic: np.ndarray = ((ratio * x - y / ratio) ** 2 / np.maximum(x + y, 1)).sum(axis=-1)
     return statistic
 
 
-def _distance(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Equation (1) of counts (..., bins)."""
-    n, m = (np.maximum(counts.sum(axis=-1), 1) for counts in (x, y))
-    p, q = x / n[..., None], y / m[..., None]
-    sign = np.sign(p - q)
-    variance = (1.0 - (sign * p).sum(axis=-1) ** 2) / (4.0 * n) + (1.0 - (sign * q).sum(axis=-1) ** 2) / (4.0 * m)
+def _distance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equation (1) of counts (2, ..., bins)."""
+    rows = np.maximum(counts.sum(axis=-1), 1)
+    shares = counts / rows[..., None]
+    p, q = shares
+    variance = ((1.0 - (np.sign(p - q) * shares).sum(axis=-1) ** 2) / (4.0 * rows)).sum(axis=0)
     return np.abs(p - q).sum(axis=-1) / 2.0, np.sqrt(np.maximum(variance, 0.0))
 
 

@@ -229,12 +229,9 @@ def frame(objective: Objective) -> tuple[float, float]:
 class Certificate:
     """Lower bounds on the loss of every linear model on the rows of the evidence; made by :func:`certify`.
 
-    The rows are those learned, each predicted before it was learned. The bounds do not hold for other rows or other
-    kinds of models. A *radius* bounds the contribution of each feature to a prediction: the absolute weight of a
-    feature times the largest absolute value of that feature, the constant feature included. In classification the
-    unit of a radius is that of a margin. In regression it is the mean absolute deviation of the targets, and the weight
-    of the constant feature is measured from their mean. With a logarithmic link it is 1, and the weight is measured
-    from the logarithm of the mean.
+    The bounds do not hold for other rows or other kinds of models. A *radius* bounds the contribution of each feature
+    to a prediction: the absolute weight of a feature times its largest absolute value, the constant feature included.
+    The weight of that is measured from a centre, and a radius in a unit, see :func:`frame`.
 
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic
@@ -292,7 +289,9 @@ class Certificate:
         """
         if not (self.weight > 0.0 and math.isfinite(self.inner)):
             return 0.0
-        linear = self.loss - self.inner - radius * self.unit * self._pull()
+        # The largest first, as a sum of floats depends on the order.
+        pull = float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
+        linear = self.loss - self.inner - radius * self.unit * pull
         return min(self._least(linear) / self.weight, LARGEST)
 
     def table(self, radii: Iterable[float] = (1.0, 3.0, 10.0, 30.0)) -> list[tuple[float, float]]:
@@ -304,11 +303,6 @@ class Certificate:
         if abs(linear) < self.bends:
             return (linear + self.bends) / self.bends * (linear + self.bends) / 4.0
         return linear if linear > 0.0 else 0.0
-
-    def _pull(self) -> float:
-        """Largest decrease of the linearised loss for each unit of the radius: the sum of |G_jk| / M_j."""
-        # the largest first, as a sum of floats depends on the order
-        return float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
 
 
 def certify(evidence: Evidence, objective: Objective) -> Certificate:

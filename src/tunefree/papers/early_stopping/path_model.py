@@ -236,13 +236,7 @@ def _support_of(arrays: dict[str, np.ndarray]) -> Any:
     return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)
 
 
-KIND = Kind(
-    HEADER,
-    lambda header, arrays: ARRAYS,
-    lambda header: {},
-    restored,
-    lambda trained: trained.model.check_parts(trained),
-)
+KIND = Kind(HEADER, lambda *_: (ARRAYS, {}), restored, lambda trained: trained.model.check_parts(trained))
 
 
 def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
