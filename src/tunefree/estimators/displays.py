@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators.inspection import decomposition_of
+from tunefree.estimators.base import decomposition_of
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.generations import clocks
 from tunefree.plotting.dependence import SMALL, draw_panel, lines_of_classes

@@ -6,8 +6,11 @@ one with the parameters of the plan.
 
 from __future__ import annotations
 
+import copy
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,9 +53,7 @@ class Saving:
     _is_sparse = False  # whether a matrix was fitted
     _as_array = False  # whether the encoder's rows are learned as an array, and
     _reads_arrays = False  # whether its columns are those of arrays
-    _target_name: str | None = None  # and of what rows may have beside their target, where they had any
-    _group_name: str | None = None
-    _exposure_name: str | None = None
+    _role_names: Mapping[str, str] = MappingProxyType({})  # of the columns of targets, groups and exposures
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
     n_features_in_: int
@@ -299,10 +300,8 @@ def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: s
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    names = {"target": target or trained.plan.target or estimator._target_name or "target"}
-    for role in ("group", "exposure"):
-        if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
-            names[role] = name
+    in_plan = {role: name for role, field in IN_PLANS.items() if (name := getattr(trained.plan, field)) is not None}
+    names = {"target": "target", **estimator._role_names, **in_plan} | ({"target": target} if target else {})
     for role, name in names.items():
         while name in column_names:
             name += "_"
@@ -316,5 +315,6 @@ def _naming(encoder: TableEncoder, names: dict[str, str], estimator: Any) -> Tab
     if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    arrays, header = encoder.state()
-    return TableEncoder.restore(arrays, header | names | {"target_family": family})
+    named = copy.copy(encoder)
+    vars(named).update(names, target_family=family)
+    return named

@@ -19,12 +19,12 @@ from tunefree.core import rows
 from tunefree.core.errors import nearest
 from tunefree.core.rows import Block, n_rows, part
 from tunefree.estimators import tables
+from tunefree.estimators.tables import MOST_FEATURES, canonical
 from tunefree.pool.groups import digests as digests_of_labels
-from tunefree.pool.targets import is_missing, written
+from tunefree.pool.targets import is_missing
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
-MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
 WHOLE = "biu"  # kinds of types of labels that are whole numbers
 OF_STRINGS = (
     "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
@@ -131,7 +131,8 @@ def labelled(
 ) -> tuple[Block, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
-        tables.name_columns(estimator, True, target=y)
+        estimator._role_names = {}
+        tables.name_columns(estimator, target=y)
     if isinstance(y, str):
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
     y, y_numeric = plain(unmasked(y)), isinstance(estimator, RegressorMixin)
@@ -166,24 +167,6 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     if is_numeric and labels.dtype.kind == "f" and (is_infinite := np.isinf(labels)).any():
         row = int(np.argmax(is_infinite))
         raise ValueError(f"Input y contains infinity: y[{row}] is {labels[row]}; correct it, or leave the row out")
-
-
-def canonical(X: Any) -> Any:
-    """A CSR matrix with checked, sorted indices and no duplicates; an array as it is."""
-    if X.shape[1] > MOST_FEATURES:
-        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be learned")
-    if not sparse.issparse(X):
-        return X
-    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # shares the data, not the flags
-    X.check_format(full_check=True)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-        assert_all_finite(X.data, input_name="X")
-    if not X.data.all():  # a zero that is stored is as any other
-        X = X.copy()
-        X.eliminate_zeros()
-    return X
 
 
 def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
@@ -270,10 +253,7 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
-        alike = next((label for label in known if written(label) == written(strange[0])), None)
         remedy = nearest(strange[0], known, "classes")
-        if alike is not None:
-            remedy = f"the class is the {'string' if isinstance(alike, str) else 'number'} {alike!r}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
 
@@ -405,15 +385,3 @@ def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple
         place = slice(start, stop)
         yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
         start = stop
-
-
-def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
-    """Rows for a learner, with or without an intercept, from arrays as dense or as sparse rows."""
-    is_array = bool(X.numbers.shape[1])
-    if is_sparse is not None and not X.is_table and is_sparse == is_array:
-        if is_array:
-            X = rows.sparse(*rows.compressed(X))
-        else:
-            shape = n_rows(X), n_features
-            X = rows.dense(sparse.csr_array((X.values, X.features - 1, X.pointers), shape=shape).toarray())
-    return X._replace(constant=float(intercept))

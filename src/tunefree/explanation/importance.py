@@ -25,6 +25,8 @@ that the trees have made up is a loss on rows that they do not know.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -169,7 +171,8 @@ class Judged(NamedTuple):
     rows: np.ndarray  # (n,) places among those kept, or among those that judge
 
 
-class NewRows(NamedTuple):
+@dataclass
+class NewRows:
     """Rows of a pool that judge generations of trees which do not know them."""
 
     pool: Any
@@ -210,6 +213,30 @@ class NewRows(NamedTuple):
         parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
         return NewRows(self.pool, parts, self.matrix[places], self.targets[places], self.weights[places])
 
+    @cached_property
+    def _walks(self) -> list[MemberRows]:
+        """The members' predictions of each part, those of online members unknown."""
+        walks = [
+            MemberRows(self.pool.members, part.generations, len(part.rows), self.matrix.shape[1]) for part in self.parts
+        ]
+        for walk in walks:
+            walk.online[:] = np.nan
+        return walks
+
+    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
+        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
+        matrix = self.matrix.copy()
+        if len(places):
+            matrix[:, places] = matrix[order][:, places]
+        predictions = self.pool.members.asleep(len(matrix))
+        for part, walk in zip(self.parts, self._walks, strict=True):
+            walk.walk(matrix[part.rows])
+            walk.follow()
+            walk.write()
+            predictions[part.rows] = walk.written
+        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        return margins
+
     @property
     def learned(self) -> int:
         """Rows that the generations were grown on."""
@@ -221,26 +248,24 @@ class NewRows(NamedTuple):
         ``output`` is a class: then the loss is that of this class against the others. Few rows are permuted several
         times. The standard error is over the rows.
         """
-        n, permuted = len(self.targets), PermutedRows(self)
-        losses = self.losses(permuted.margins(), output)
+        n, losses = len(self.targets), self.losses(self.margins(), output)
         repeats = int(np.clip(MOST_PREDICTIONS // (8 * n * max(len(columns), 1)), 1, MOST_REPEATS))
         for places in columns:
             draws, risen = np.random.default_rng(self.learned), np.zeros(n)
             for _ in range(repeats):
-                risen += (self.losses(permuted.margins(places, self.order(draws)), output) - losses) / repeats
+                risen += (self.losses(self.margins(places, self.order(draws)), output) - losses) / repeats
             yield self.mean(risen)
 
     def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
         """Increases of the mean loss without the joint effect of each pair of columns, and standard errors."""
-        permuted, draws = PermutedRows(self), np.random.default_rng(self.learned)
-        margins = self._centred(permuted.margins())
+        draws, margins = np.random.default_rng(self.learned), self._centred(self.margins())
         joint = np.zeros((len(pairs), *margins.shape))
         for _ in range(DRAWS):
             order = self.order(draws)
-            single = [self._centred(permuted.margins(places, order)) for places in columns]
+            single = [self._centred(self.margins(places, order)) for places in columns]
             for effect, (first, second) in zip(joint, pairs, strict=True):
                 places = np.concatenate([columns[first], columns[second]])
-                both = self._centred(permuted.margins(places, order))
+                both = self._centred(self.margins(places, order))
                 effect += ((margins - single[first]) - (single[second] - both)) / DRAWS
         losses = self.losses(self._normalised(margins))
         return (self.mean(self.losses(self._normalised(margins - effect)) - losses) for effect in joint)
@@ -331,29 +356,3 @@ def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.nd
     matrix = np.tile(growth.columns.fills, (len(rows), 1))
     matrix[:, : kept["columns"].shape[1]] = growth.columns.features(kept["columns"][rows])
     return matrix
-
-
-class PermutedRows:
-    """Predictions of rows in which some columns have the values of other rows."""
-
-    def __init__(self, new: NewRows) -> None:
-        self.new, self.members = new, new.pool.members
-        self.walks = [
-            MemberRows(self.members, part.generations, len(part.rows), new.matrix.shape[1]) for part in new.parts
-        ]
-        for walk in self.walks:
-            walk.online[:] = np.nan
-
-    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
-        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
-        matrix = self.new.matrix.copy()
-        if len(places):
-            matrix[:, places] = matrix[order][:, places]
-        predictions = self.members.asleep(len(matrix))
-        for part, walk in zip(self.new.parts, self.walks, strict=True):
-            walk.walk(matrix[part.rows])
-            walk.follow()
-            walk.write()
-            predictions[part.rows] = walk.written
-        margins: np.ndarray = self.new.pool.context.mixture.mean(predictions, self.new.pool.has_finished)
-        return margins
