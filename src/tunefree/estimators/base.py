@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -36,7 +36,6 @@ from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
 from tunefree.pool.options import special_about
 from tunefree.stream.batch import Batch
-from tunefree.stream.columns import family
 from tunefree.stream.frames import read_frame
 from tunefree.stream.layout import Layout
 from tunefree.theory.evidence import Certificate
@@ -314,17 +313,15 @@ class OnlineEstimator(Saving, BaseEstimator):
     def explain(self, X: Any, as_shap: bool = False) -> Any:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
-        A classifier's predictions are explained as log-odds, a regressor's as numbers, and
-        those of losses of counts as logarithms. A contribution is relative to
-        the mean over the rows that the estimator keeps for growing trees (a sample of those it learned), and includes
-        all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
-        learners, contributions are relative to a row of which nothing is known.
+        A classifier's predictions are explained as log-odds, a regressor's as numbers, and those of losses of counts as
+        logarithms. A contribution includes all codes and words of a column. It is relative to the mean over the rows
+        kept for growing trees, or where none are, as with sparse texts and single learners, to a row of which nothing
+        is known.
 
         Parameters
         ----------
         as_shap : bool, default=False
-            Whether to return an object for the plots of shap, with the constant as base values. The contributions are
-            the same: they add up as Shapley values do, and are computed otherwise.
+            Whether to return the same contributions for the plots of shap, with the constant as base values.
 
         Returns
         -------
@@ -335,10 +332,8 @@ class OnlineEstimator(Saving, BaseEstimator):
 
         Raises
         ------
-        ModelError
-            If the estimator has kernels alone.
-        ValueError
-            If the contributions take more than 2 GiB.
+        ModelError, ValueError
+            If the estimator has kernels alone; if the contributions take more than 2 GiB.
 
         Examples
         --------
@@ -379,10 +374,8 @@ class OnlineEstimator(Saving, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """The importance of each column, (n_features_in_,); importances add up to 1.
 
-        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on
-        rows that the trees used do not know. Trees predict the rows that they were grown on better by columns without
-        use, too; these rows they do not. It does not depend on the units of the columns. A single linear learner keeps
-        no rows, and has none.
+        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on rows
+        that the trees used do not know. A single linear learner keeps no rows, and has none.
         """
         check_is_fitted(self)
         try:
@@ -424,12 +417,10 @@ class OnlineEstimator(Saving, BaseEstimator):
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Rises of the loss along the stream, and the columns that changed most there.
+        """Rises of the loss along the stream, and the columns that changed most there: the largest and the latest, 64.
 
-        These are the largest rise and the latest, 64 in all.
-
-        A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
-        known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.
+        They are found by a sequential test of level 0.001 for the whole stream, and anew after each rise, for
+        independent rows. It is known of models of :func:`tunefree.train`, as long as they go on by rows of files.
 
         Returns
         -------
@@ -437,11 +428,6 @@ class OnlineEstimator(Saving, BaseEstimator):
             Each has ``row``, ``file``, ``row_in_file``, ``time`` (by the first column of dates, or None), ``loss`` on
             ``rows`` rows from there, ``loss_before`` on ``rows_before`` rows before, ``rows_compared``,
             ``columns_compared`` and ``changed``: columns whose values, or whose relation to the target, differ most.
-
-        Raises
-        ------
-        AttributeError
-            If the losses were not followed in the order of the rows.
 
         Examples
         --------
@@ -508,10 +494,12 @@ def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) 
     data: Any = None  # of lines of text
     if tables.has_columns(X):
         table = pa.concat_tables([pa.table(chunk.data) for chunk in read_frame(X)])
-        columns = [table[name] if name in table.column_names else pa.nulls(len(table), pa.float64()) for name in names]
-        are_numbers = all(family(column.type) == "number" for column in columns)
-        values = [column.to_numpy() if family(column.type) == "number" else column.to_pylist() for column in columns]
-        data = np.array(values, np.float64 if are_numbers else object).T
+        nothing = [None] * len(table)
+        data = np.array(
+            [table[name].to_pylist() if name in table.column_names else nothing for name in names], object
+        ).T
+        with suppress(TypeError, ValueError):  # of columns that are no numbers
+            data = data.astype(np.float64)
     elif sparse.issparse(X):
         data = X.toarray()
     elif np.ndim(X) == 2:

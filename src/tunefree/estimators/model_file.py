@@ -62,23 +62,20 @@ class Saving:
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
         """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.
 
-        :func:`tunefree.load` returns an estimator of this class with these parameters, which goes on as this one would.
-        On the command line, a model of arrays reads tables with the columns x0, x1, ..., or with the names in
-        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1. Where
-        rows had groups or exposures, further rows have them in columns with the names of these Series, else ``"group"``
-        and ``"exposure"``.
+        The estimator that is loaded goes on as this one would. On the command line, a model of arrays reads tables with
+        the columns x0, x1, ..., or with the names in ``feature_names_in_``; one of sparse matrices reads svmlight text,
+        in which column j has the index j + 1. Groups and exposures are in columns with the names of their Series, else
+        ``"group"`` and ``"exposure"``.
 
         Parameters
         ----------
         path : path
         target : str, optional
-            Name of the column that the model predicts, by which commands and `tunefree serve` find it. By default the
-            name that it had in the training, which is that of the Series ``y``; without a name ``"target"``. In
-            svmlight text, the targets have no name.
+            Name of the column that the model predicts, by default that of the Series ``y``, else ``"target"``. In
+            svmlight text, targets have no name.
         only_for_prediction : bool, default=False
-            Whether to leave out what only learning and certificates need, of a pool. The file is smaller, and the model
-            that is loaded learns no more and has no ``certificate_``. Corrections of leaves are rounded to
-            half precision: probabilities differed by at most 4e-5 on seven tables.
+            Whether to leave out what only learning and certificates need, of a pool. Corrections of leaves are rounded
+            to half precision: probabilities differed by at most 4e-5 on seven tables.
 
         Raises
         ------
@@ -89,8 +86,7 @@ class Saving:
         Warns
         -----
         DataWarning
-            If a parameter has a value that files cannot hold, such as a generator of random numbers: the estimator that
-            is loaded has its default.
+            If files cannot hold a parameter, such as a generator of random numbers, which is then loaded as by default.
 
         Examples
         --------
@@ -123,14 +119,12 @@ class Saving:
         Raises
         ------
         ModelError
-            If the model has columns of texts, lists, dates or times, or learners with a kernel, or if the file cannot
-            be written.
+            If the model has columns of texts, lists, dates or times, or kernels, or the file cannot be written.
 
         Warns
         -----
         DataWarning
-            If there are rows that the model may predict otherwise than the file: it tells rows that were learned from
-            new ones, which a file cannot.
+            If the model predicts rows that it has learned otherwise than new ones, which the file cannot.
 
         Examples
         --------

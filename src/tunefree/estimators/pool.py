@@ -261,8 +261,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
-        value. A row of weight 2 is two copies of it.
+        classes are named. In an array, NaN is a missing value. A row of weight 2 is two copies of it.
         """
         learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
         return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
@@ -367,8 +366,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     ) -> Self:
         """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
-        A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
-        missing value. A row of weight 2 is two copies of it.
+        In an array, NaN is a missing value. A row of weight 2 is two copies of it.
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")

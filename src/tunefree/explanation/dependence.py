@@ -158,10 +158,10 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
 
 def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
     """The curves to draw: of a column with several parts, such as a date, only the parts that change most."""
-    largest: dict[str, float] = {}
     ranges = [float(np.ptp(curve.mean, axis=0).max()) for curve in curves]
-    for column, size in zip(columns, ranges, strict=True):
-        largest[column] = max(size, largest.get(column, 0.0))
+    largest = {
+        name: max(size for column, size in zip(columns, ranges, strict=True) if column == name) for name in columns
+    }
     return [
         curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= SMALL * largest[column]
     ]

@@ -36,7 +36,7 @@ from scipy.special import log_softmax
 
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.members import evenly_spaced, unit_of
+from tunefree.explanation.members import evenly_spaced
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
@@ -125,9 +125,8 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)
     sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
-    unit = unit_of([sizes])
-    relative = sizes / unit
-    means, errors = unit * relative.mean(axis=0), unit * (relative.std(axis=0) / np.sqrt(len(sizes)))
+    with np.errstate(over="ignore"):
+        means, errors = sizes.mean(axis=0), sizes.std(axis=0) / np.sqrt(len(sizes))
     order = np.argsort(-means, kind="stable")
     order = order[means[order] > 0.0]
     names = [decomposition.names[1 + k] for k in order.tolist()]
