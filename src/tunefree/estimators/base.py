@@ -187,14 +187,14 @@ class OnlineEstimator(Saving, BaseEstimator):
             self._learned.progress.end_pass()
             if is_over:
                 break
-        self._end(self._learned.progress.number)
+        self._end()
 
     def _know_rounds(self, rounds: int) -> None:
         """Take note of the number of rounds, before the first; most learners do not use it."""
 
-    def _end(self, passes: int) -> None:
-        """End the training, after ``passes`` passes."""
-        self.n_iter_ = passes
+    def _end(self) -> None:
+        """End the training after the passes so far."""
+        self.n_iter_ = self._learned.progress.number
         self._learned = replace(self._learned, plan=self._plan())
         end(self._learned)
 

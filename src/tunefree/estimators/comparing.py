@@ -45,9 +45,9 @@ def compare(
 ) -> PairedComparison:
     """Put a model beside others on the same rows.
 
-    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of
-    scikit-learn, and any further estimators. Models that are fitted are judged as they are. Others learn the rows of
-    ``train``; without these, all are judged by 5-fold cross-validation, and none may be fitted.
+    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of scikit-learn,
+    and any further estimators. Fitted models are judged as they are. Others learn the rows of ``train``; without these,
+    all are judged by 5-fold cross-validation, and none may be fitted.
 
     Parameters
     ----------
@@ -62,20 +62,19 @@ def compare(
     train : tuple of X and y, optional
         Rows to learn.
     sample_weight, groups : arrays of shape (n,), optional
-        Weights of the rows of X, and what they belong to: intervals are for independent groups, and in cross-validation
-        groups stay whole.
+        Weights and groups of the rows of X. Intervals are for independent groups, which cross-validation keeps whole.
     in_order : bool, default=False
         Whether rows are in the order of time: in cross-validation, each is predicted by models of earlier ones.
     peers : bool, default=True
-        Whether to compare with those of scikit-learn. They are left out where nothing says which rows they learn.
+        Whether to compare with those of scikit-learn.
     n_jobs : int, optional
         Processors to use; by default all.
 
     Returns
     -------
     PairedComparison
-        It has ``table()``, a pyarrow.Table with ``loss``, ``error``, differences from the model with intervals of 95 %
-        for all together, ``better`` and ``seconds`` of each model, and ``sentence``, which says it in words.
+        Its ``table()`` has ``loss``, ``error``, differences from the model with intervals of 95 % for all together,
+        ``better`` and ``seconds`` of each model; ``sentence`` says it in words.
 
     Raises
     ------

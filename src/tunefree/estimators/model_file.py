@@ -154,7 +154,7 @@ class Saving:
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = source_of(self, trained)
         if kind == TABLE:
-            encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
+            encoder = _naming(encoder, self, trained, target)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
         names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
@@ -289,8 +289,8 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
-def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> dict[str, str]:
-    """Names of the target, groups and exposures: the one asked for, else those that they had, apart from columns'."""
+def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
+    """The encoder with the names of the target, groups and exposures: as asked for, else those that they had."""
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
@@ -301,11 +301,6 @@ def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: s
             name += "_"
         names[role] = name
         column_names.append(name)
-    return names
-
-
-def _naming(encoder: TableEncoder, names: dict[str, str], estimator: Any) -> TableEncoder:
-    """The encoder, which knows the target, groups and exposures by their names."""
     if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")

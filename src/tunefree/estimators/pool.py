@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -35,56 +35,39 @@ from tunefree.workflows.findings import leaks_of
 EVERY = 4  # of the points of the history: two in each doubling of the rows
 
 
-class EvaluationSet(NamedTuple):
-    """Rows that are not learned, by the encoder of those that are."""
-
-    name: str
-    rows: Block
-    y: Any  # as the model takes targets
-    weight: np.ndarray
-
-
-def evaluation_sets(
-    estimator: Any, eval_set: Any, eval_names: Any = None, eval_sample_weight: Any = None, eval_exposure: Any = None
-) -> list[EvaluationSet]:
-    """The sets that arguments of ``fit`` stand for, whose estimator has its columns and classes."""
-    pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
-    names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
-    if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-    weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
-    exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
-    sets = []
-    for k, (X, y) in enumerate(pairs):
-        try:
-            rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
-            weight = validation.weights(weights[k], len(y), may_vanish=False)
-            y, weight = estimator._evaluated(y, weight, exposures[k])
-        except ValueError as error:
-            raise DataError(str(error), f"eval_set[{k}]") from None
-        sets.append(EvaluationSet(names[k], rows, y, weight))
-    return sets
-
-
-def _by_set(name: str, values: Any, n: int) -> list[Any]:
-    """An argument for each of n evaluation sets."""
-    values = [None] * n if values is None else values
-    if not isinstance(values, list) or len(values) != n:
-        raise ValueError(f"{name} must be a list, with an array or None for each of the {n} sets of eval_set")
-    return values
-
-
 class Evaluating(Callback):
-    """Evaluates sets at some points of the pass, by a copy of the model: its own would remember the rows.
+    """Evaluates the sets of ``fit`` along the pass, by a copy of the model: its own would remember the rows.
 
-    If it is ``verbose``, it prints a line at each of these points.
+    The arguments are in the form in which LightGBM takes them. If it is ``verbose``, it prints a line at each point.
     """
 
-    def __init__(self, estimator: Any, sets: list[EvaluationSet], verbose: bool) -> None:
-        self.estimator, self.sets, self.verbose, self.began = estimator, sets, verbose, time.perf_counter()
-        self.points = POINTS[::EVERY] if sets or verbose else ()
+    def __init__(
+        self,
+        estimator: Any,
+        verbose: bool,
+        eval_set: Any,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_exposure: Any = None,
+    ) -> None:
+        self.estimator, self.verbose, self.began = estimator, verbose, time.perf_counter()
+        pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
+        if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
+        names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
+        if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
+        weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
+        exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
+        self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # rows, and targets and weights as models take them
+        for k, (X, y) in enumerate(pairs):
+            try:
+                rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
+                weight = validation.weights(weights[k], len(y), may_vanish=False)
+                self.sets[names[k]] = rows, *estimator._evaluated(y, weight, exposures[k])
+            except ValueError as error:
+                raise DataError(str(error), f"eval_set[{k}]") from None
+        self.points = POINTS[::EVERY] if pairs or verbose else ()
 
     def step(self, trained: Any, step: Step) -> None:
         """Evaluate the sets if a point was reached by these rows."""
@@ -97,7 +80,7 @@ class Evaluating(Callback):
         rows_learned = trained.progress.progressive[0].rows
         model: Any = published(trained.model) if self.sets else None
         line = f"{rows_learned:,} rows learned, progressive loss {self.estimator.progressive_loss_:.6g}"
-        for name, rows, y, weight in self.sets:
+        for name, (rows, y, weight) in self.sets.items():
             predictions, metrics = self.estimator._by_blocks(rows, model.predict), RunningMetrics()
             metrics.add(weight, model.losses(y, predictions), model.errors(y, predictions))
             trained.progress.evaluated.append(Evaluated(name, rows_learned, metrics.mean_loss(), metrics.mean_error()))
@@ -105,6 +88,14 @@ class Evaluating(Callback):
         if self.verbose:
             seconds = time.perf_counter() - self.began
             print(f"[{type(self.estimator).__name__}] {seconds:7.1f} s  {line}", flush=True)
+
+
+def _by_set(name: str, values: Any, n: int) -> list[Any]:
+    """An argument for each of n evaluation sets."""
+    values = [None] * n if values is None else values
+    if not isinstance(values, list) or len(values) != n:
+        raise ValueError(f"{name} must be a list, with an array or None for each of the {n} sets of eval_set")
+    return values
 
 
 @estimator
@@ -152,14 +143,14 @@ class Pooled(OnlineEstimator):
         self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
         """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
-        evaluating = Evaluating(self, evaluation_sets(self, *sets), bool(self.verbose))
+        evaluating = Evaluating(self, bool(self.verbose), *sets)
         rounds = validation.rounds_in_order(weight, group)
         if self.shuffle:
-            rounds = validation.ordered(validation.digests(X, tables.keys_of(self)), y, weight, group)
-            rounds = validation.drawn(rounds, validation.generator(self.random_state))
+            digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
+            rounds = validation.drawn(digests, y, weight, group, random)
         self._pass(X, y, rounds, evaluating, *callbacks)
         self._learned.progress.end_pass()
-        self._end(1)
+        self._end()
         evaluating.evaluate(self._learned)
         for line in self._learned.model.pool.unseen:
             warn(line)

@@ -266,7 +266,6 @@ class Rounds(NamedTuple):
     counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
     group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
     mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None where it is not known
-    observation: np.ndarray | None = None  # (rounds,) digest of the row's columns; None where rows may repeat
 
     def at(self, places: Any) -> Rounds:
         """Some of the rounds, or all in another order."""
@@ -294,31 +293,23 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
-    """One round a row, in an order that depends on the weighted set of rows alone; copies share their total as mass."""
+def drawn(
+    observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, random: np.random.RandomState
+) -> Rounds:
+    """One round a row, in a random order that depends on the weighted set of rows alone; ``observation``: digests (n,).
+
+    Copies of a row share their total as mass, or rounds of a group stay together.
+    """
     rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
-    rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
-    if group is not None:
-        return rounds
-    _, place = np.unique(keys[order], return_inverse=True)
-    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=observation[rounds.row])
-
-
-def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
-    """The rounds in random order; rounds of a group stay together.
-
-    >>> rounds = rounds_in_order(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
-    >>> drawn(rounds, np.random.RandomState(0)).group
-    array([5, 5, 5, 7, 7, 7], dtype=uint64)
-    """
-    order = random.permutation(len(rounds.row))
+    by_key = np.lexsort((rounds.weight, keys))
+    rounds, order = rounds.at(by_key), random.permutation(len(by_key))
     if rounds.group is not None:
         groups, place = np.unique(rounds.group, return_inverse=True)
-        order = order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")]
-    elif rounds.observation is not None:
-        order = np.argsort(_times(rounds.observation, np.argsort(order), random), kind="stable")
-    return rounds.at(order)
+        return rounds.at(order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")])
+    _, place = np.unique(keys[by_key], return_inverse=True)
+    rounds = rounds._replace(mass=np.bincount(place, rounds.weight)[place])
+    return rounds.at(np.argsort(_times(observation[rounds.row], np.argsort(order), random), kind="stable"))
 
 
 def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
