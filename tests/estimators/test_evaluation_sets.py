@@ -86,6 +86,14 @@ def test_exposures_of_a_set_make_rates():
         model.fit(X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]))
 
 
+def test_a_verbose_fit_prints_losses_along_the_pass(capsys):
+    model = TuneFreeClassifier(verbose=True)
+    model.fit(X[LEARNED], LABELS[LEARNED], eval_set=(X[SET], LABELS[SET]), eval_names=["new"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and lines[0].startswith("[TuneFreeClassifier]")
+    assert f"240 rows learned, progressive loss {model.progressive_loss_:.6g}, loss of new " in lines[-1]
+
+
 def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):
     class Until(Callback):
         def step(self, trained, step):

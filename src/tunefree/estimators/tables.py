@@ -219,13 +219,12 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         estimator.n_features_in_ = len(encoder.columns)
         if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
+    if not reads_arrays and not (learning and encoder.further is None):
+        encoder = as_written(encoder, first, ColumnTypes())
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    if learning and not reads_arrays and encoder.further is not None:
-        encoder = estimator._encoder = as_written(encoder, first, ColumnTypes())
-    reader = encoder if learning or reads_arrays else as_written(encoder, first, ColumnTypes())
-    blocks = [_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
+    blocks = [_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
         names = [column.name for column in encoder.columns]

@@ -50,21 +50,11 @@ class Decomposition:
     """A trained model as a sum of terms.
 
     ``layout``: of the features of its rows.
-    ``rows``: of the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
-    single learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``rows``: of the reference. By default those that a pool keeps for growing; where there are none, as with texts and
+    single learners, terms are relative to a row of which nothing is known.
     ``reference``: one that was made of the model before, instead of rows.
     ``names``: the constant and the columns.
     Raises a ModelError if the model has kernels only.
-
-    >>> from tunefree.core.rows import dense
-    >>> from tunefree.pool.targets import Labels
-    >>> from tunefree.pool.model import Model, published
-    >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
-    >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
-    >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
-    >>> margins = decomposition.contributions(X).sum(axis=1)
-    >>> decomposition.names, bool(np.allclose(margins, model.predict(X), rtol=1e-9))
-    (['(constant)', 'a', 'b'], True)
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:

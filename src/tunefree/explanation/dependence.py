@@ -80,12 +80,10 @@ def picture(
     name: str | None = None,
     ranked: Importance | None = None,
 ) -> Picture:
-    """The curves of a model to draw.
+    """The curves of a model to draw, of columns by their names or numbers from 0, or of those that matter most.
 
-    ``features``: names or numbers (from 0) of columns; by default those that matter most, and beyond noise.
     ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
     most six: those that the model predicts most often.
-    ``max_curves``: how many curves there are by default.
     ``ranked``: the columns by importance, where they are known.
     Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
     """

@@ -8,8 +8,7 @@ columns S is the mean over the rows of
 
 The prediction is that of generations of trees as they were grown, and the rows are among those that a pool keeps and
 these generations do not know. If S is independent of the other columns and of the target, permuted rows are as likely
-as the rows themselves, so the expectation is exactly 0, whatever the trees have learned. On rows that they were grown
-on it is not.
+as the rows themselves, so the expectation is 0, whatever the trees have learned.
 
 Of a pair of columns, with another row x' that is drawn from the rows, the part of the margin f that needs both is the
 mean over x' of
@@ -18,8 +17,7 @@ mean over x' of
 
 which is 0 where f is a sum of functions of which none has both (Liu, Owen: Estimating mean dimension of analysis of
 variance decompositions, JASA 2006; Hooker: Discovering additive structure in black box functions, KDD 2004). The
-importance of their interaction is the rise of the loss where this part is subtracted from the margins. An interaction
-that the trees have made up is a loss on rows that they do not know.
+importance of their interaction is the rise of the loss where this part is subtracted from the margins.
 """
 
 from __future__ import annotations
