@@ -164,11 +164,19 @@ class OnlineEstimator(Saving, BaseEstimator):
             self.t_ += self._learned.progress.rows - before
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
-        """The rounds' rows, some thousand at a time, and cut after so many."""
-        for place, block in validation.blocks(X, rounds, cuts):
-            round_rows = rounds.at(place)
-            others: dict[str, Any] = {"counts": round_rows.counts, "groups": round_rows.group, "mass": round_rows.mass}
-            yield Batch(self._formed(block), self._targets(y, round_rows.row), round_rows.weight, **others)
+        """The rounds' rows, some thousand at a time, cut where asked for and between groups."""
+        n = len(rounds.row)
+        in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
+        ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
+        start = 0
+        while start < n:
+            cut = next((cut for cut in cuts if cut > start), n)
+            stop = int(ends[np.searchsorted(ends, min(start + validation.BLOCK, cut, n))])
+            row, weight, counts, group, mass = rounds.at(slice(start, stop))
+            block = part(X, start, stop) if in_order else rows_at(X, row)
+            others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
+            yield Batch(self._formed(block), self._targets(y, row), weight, **others)
+            start = stop
 
     def _formed(self, block: Block) -> Block:
         """Rows with or without an intercept."""

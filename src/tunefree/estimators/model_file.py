@@ -240,7 +240,10 @@ def _described(estimator: Any) -> dict[str, Any]:
         "class": name,
         "parameters": _parameters(estimator)[0],
         "fitted": {
-            **tables.form(estimator),
+            "rows": "encoded" if estimator._encoder is not None else "matrix" if estimator._is_sparse else "array",
+            "as_array": estimator._as_array,
+            "of_arrays": estimator._reads_arrays,
+            "has_names": hasattr(estimator, "feature_names_in_"),
             "rounds": int(getattr(estimator, "t_", 0)),
             "passes": int(estimator.n_iter_) if hasattr(estimator, "t_") else 1,
             "labels": None if labels is None else _TYPES.get(labels.dtype.kind, labels.dtype.name),

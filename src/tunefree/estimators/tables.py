@@ -87,19 +87,8 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
-def form(estimator: Any) -> dict[str, Any]:
-    """The form in which a fitted estimator takes rows, for JSON."""
-    rows = "matrix" if estimator._is_sparse else "array"
-    return {
-        "rows": rows if estimator._encoder is None else "encoded",
-        "as_array": estimator._as_array,
-        "of_arrays": estimator._reads_arrays,
-        "has_names": hasattr(estimator, "feature_names_in_"),
-    }
-
-
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Prepare an estimator for rows in a form written by :func:`form`, which is empty after a training by a plan."""
+    """Prepare an estimator for rows in a form as files have it, which is empty after a training by a plan."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +12,11 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
+from sklearn.utils.validation import assert_all_finite, check_X_y, validate_data
 
 from tunefree.core import rows
 from tunefree.core.errors import nearest
-from tunefree.core.rows import Block, n_rows, part
+from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables
 from tunefree.estimators.tables import MOST_FEATURES, canonical
 from tunefree.pool.groups import digests as digests_of_labels
@@ -175,14 +174,13 @@ def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
         return np.full(n, values, np.float64)
     if isinstance(values, str):
         raise ValueError(f"{name} is {values!r}; pass a number for each row, such as X[{values!r}]")
-    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": name}
     try:
-        array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+        array = np.ascontiguousarray(unmasked(values), np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}; give a number for each row") from None
     if array.shape != (n,):
         raise ValueError(f"{name} has the shape {array.shape}, and there are {n} rows; give one for each")
-    return np.ascontiguousarray(array)
+    return array
 
 
 def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
@@ -362,17 +360,3 @@ def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
-
-
-def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple[slice, Block]]:
-    """The rounds' rows, some thousand at a time and cut where asked for, and where they stand among the rounds."""
-    n = len(rounds.row)
-    in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
-    ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
-    start = 0
-    while start < n:
-        cut = next((cut for cut in cuts if cut > start), n)
-        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, cut, n))])
-        place = slice(start, stop)
-        yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
-        start = stop

@@ -189,6 +189,7 @@ class NewRows:
         if growth is None or not growth.whole.rows:
             return None
         kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
+        kept["columns"] = growth.columns.completed(growth.columns.features(kept["columns"]))
         parts = _later(pool, kept["digests"])
         if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH):
             parts = _thirds(growth, kept) or parts
@@ -197,7 +198,7 @@ class NewRows:
             return None
         most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
         rows = np.concatenate([part.rows for part in parts])
-        all_rows = cls(pool, parts, _matrix(growth, kept, rows), kept["targets"][rows], kept["weights"][rows])
+        all_rows = cls(pool, parts, kept["columns"][rows], kept["targets"][rows], kept["weights"][rows])
         return all_rows.some(int(np.clip(most, FEWEST_ROWS, MOST_JUDGED)))
 
     def some(self, most: int) -> NewRows:
@@ -339,17 +340,10 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         if not len(learned):  # all rows are one observation, or of one group
             continue
         learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
-        columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
+        columns = np.ascontiguousarray(kept["columns"][learned][:, growth.columns.places(keys)])
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
         birth = Birth.of(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one.as_born()) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
     return parts
-
-
-def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """The columns (n, c) of some of the rows kept, under the keys of the pool."""
-    matrix = np.tile(growth.columns.fills, (len(rows), 1))
-    matrix[:, : kept["columns"].shape[1]] = growth.columns.features(kept["columns"][rows])
-    return matrix

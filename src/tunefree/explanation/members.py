@@ -136,15 +136,10 @@ class Terms:
         self.part_terms = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
         self.feature_terms = self.part_terms[layout.feature_parts]
 
-    def of_key(self, key: int) -> int:
-        """The term of the column with this key in generations; for a bundle, the term of its first feature."""
-        if key > 0 or is_bundle(key):
-            return int(self.feature_terms[features_of(key)[0]])
-        return int(self.part_terms[self.layout.code_source(-1 - key)[1]])
-
     def of_keys(self, keys: Iterable[int]) -> np.ndarray:
-        """The terms (c,) of columns."""
-        return np.array([self.of_key(key) for key in keys], np.int64)
+        """The terms (c,) of columns by their keys in generations; of a bundle the term of its first feature."""
+        first = [features_of(key)[0] if is_bundle(key) else key for key in keys]
+        return self.part_terms[[self.layout.part_of(key) for key in first]]
 
 
 class LinearTerms:
