@@ -46,13 +46,16 @@ def test_a_set_changes_nothing(model, y, options, tmp_path):
     assert written(model, tmp_path / "evaluated.model") == alone
 
 
-def test_the_last_loss_is_that_of_the_model():
+def test_the_last_loss_is_that_of_the_model_and_is_printed(capsys):
     sets = [(X[SET], LABELS[SET]), (X[LEARNED], LABELS[LEARNED])]
-    model = TuneFreeClassifier().fit(
+    model = TuneFreeClassifier(verbose=True).fit(
         X[LEARNED], LABELS[LEARNED], eval_set=sets, eval_names=["new", "old"], eval_sample_weight=[WEIGHTS, None]
     )
     last = model.history().to_pandas().iloc[-1]
     assert last["rows"] == N
+    *before, line = capsys.readouterr().out.splitlines()
+    words = f"{N} rows learned, progressive loss {model.progressive_loss_:.6g}, loss of new {last['new_loss']:.6g}, "
+    assert len(before) == 4 and line.startswith("[TuneFreeClassifier]") and words in line
     probabilities = model.predict_proba(X[SET])
     assert last["new_loss"] == pytest.approx(log_loss(LABELS[SET], probabilities, sample_weight=WEIGHTS))
     assert last["old_error"] == pytest.approx(1.0 - model.score(X[LEARNED], LABELS[LEARNED]))
@@ -84,14 +87,6 @@ def test_exposures_of_a_set_make_rates():
     assert model.history()["valid_0_error"].to_pylist()[-1] == pytest.approx(expected)
     with pytest.raises(ValueError, match="pass eval_exposure"):
         model.fit(X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]))
-
-
-def test_a_verbose_fit_prints_losses_along_the_pass(capsys):
-    model = TuneFreeClassifier(verbose=True)
-    model.fit(X[LEARNED], LABELS[LEARNED], eval_set=(X[SET], LABELS[SET]), eval_names=["new"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 5 and lines[0].startswith("[TuneFreeClassifier]")
-    assert f"240 rows learned, progressive loss {model.progressive_loss_:.6g}, loss of new " in lines[-1]
 
 
 def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):
