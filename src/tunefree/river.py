@@ -53,6 +53,13 @@ def _cell(name: Any, value: Any) -> float | str | None:
     return number
 
 
+def _rows(X: Any) -> list[dict[Any, Any]]:
+    """The rows of a DataFrame."""
+    if not hasattr(X, "to_dict"):
+        raise DataError(f"rows of type {type(X).__name__} do not name their columns", remedy="pass a pandas.DataFrame")
+    return list(map(_cells, X.to_dict(orient="records")))
+
+
 class _Columns:
     """The columns of rows so far, and their features: one for a number, one for each value of a category.
 
@@ -99,7 +106,7 @@ class _Columns:
 
 
 class _Learner:
-    """Base class of all learners, with river's methods to learn rows."""
+    """River's methods to learn rows; those without a docstring of their own have river's."""
 
     _target: Callable[[Any], Any]
     _task: str
@@ -108,27 +115,13 @@ class _Learner:
         raise NotImplementedError
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
+        """Margins (n, K), or predicted targets (n, 1)."""
         raise NotImplementedError
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
-        """Update the model with a row.
-
-        Parameters
-        ----------
-        x : dict
-            Names and values of features.
-        y : label or float
-        """
         self._learn([_cells(x)], [self._target(y)])
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Update the model with the rows of a table, in their order.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-        y : pandas.Series
-        """
         rows, targets = _rows(X), list(map(self._target, y))
         if len(rows) != len(targets):
             raise DataError(f"there are {len(rows)} rows, and {len(targets)} targets", remedy="give one for each row")
@@ -227,7 +220,7 @@ class _Linear(_Learner):
         self._member.learn(block, np.array(targets, np.float64), np.ones(n), np.empty((n, self._model.n_outputs)))
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1); a row of weight 0 changes nothing."""
+        # A row of weight 0 changes nothing.
         predictions, nothing = np.empty((len(rows), self._model.n_outputs)), np.zeros(len(rows))
         self._member.learn(self._block(rows, False), nothing, nothing, predictions)
         return predictions
@@ -238,7 +231,7 @@ class _Linear(_Learner):
 
 
 class _Classifier(_Learner, base.MiniBatchClassifier):
-    """The face of a classifier."""
+    """The interface of a classifier; no classes are known before the first row."""
 
     _task, _target = "classification", staticmethod(label_of_row)
     _model: Any
@@ -247,74 +240,39 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of each class known; none are known before the first row.
-
-        Parameters
-        ----------
-        x : dict
-
-        Returns
-        -------
-        dict
-        """
+    def _shares(self, rows: list[dict[Any, Any]]) -> list[dict[Any, float]]:
+        """The probability of each class known, for each row."""
         classes = self._model.classes
         if len(classes) < 2:
-            return dict.fromkeys(classes, 1.0)
-        margins = self._predict([_cells(x)])[0].tolist()
-        margins = [0.0, *margins] if len(classes) == 2 else margins
-        largest = max(margins)
-        parts = [math.exp(margin - largest) for margin in margins]
-        total = math.fsum(parts)  # `sum` differs from one version of Python to the next
-        return {label: part / total for label, part in zip(classes, parts, strict=True)}
+            return [dict.fromkeys(classes, 1.0) for _ in rows]
+        shares = []
+        for margins in self._predict(rows).tolist() if rows else []:
+            margins = [0.0, *margins] if len(classes) == 2 else margins
+            largest = max(margins)
+            parts = [math.exp(margin - largest) for margin in margins]
+            total = math.fsum(parts)  # `sum` differs from one version of Python to the next
+            shares.append({label: part / total for label, part in zip(classes, parts, strict=True)})
+        return shares
+
+    def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        return self._shares([_cells(x)])[0]
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probabilities of the classes for the rows of a table.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
         import pandas as pd
 
-        probabilities = [self.predict_proba_one(x) for x in _rows(X)]
-        classes = pd.Index(self._model.classes, tupleize_cols=False)
-        return pd.DataFrame([list(shares.values()) for shares in probabilities], index=X.index, columns=classes)
+        shares = [list(row_shares.values()) for row_shares in self._shares(_rows(X))]
+        return pd.DataFrame(shares, index=X.index, columns=pd.Index(self._model.classes, tupleize_cols=False))
 
 
 class _Regressor(_Learner, base.MiniBatchRegressor):
-    """The face of a regressor."""
+    """The interface of a regressor."""
 
     _task, _target = "regression", staticmethod(target_of_row)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
-        """Predict the target of a row.
-
-        Parameters
-        ----------
-        x : dict
-
-        Returns
-        -------
-        float
-        """
         return float(self._predict([_cells(x)])[0, 0])
 
     def predict_many(self, X: Any) -> Any:
-        """Predict the targets of the rows of a table.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-
-        Returns
-        -------
-        pandas.Series
-        """
         import pandas as pd
 
         rows = _rows(X)
@@ -439,10 +397,3 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         model, row, prediction, coverages = self._conformal(x, coverage)
         low, high = target_intervals(model, row, prediction, coverages)[0, 0].tolist()
         return low, high
-
-
-def _rows(X: Any) -> list[dict[Any, Any]]:
-    """The rows of a DataFrame."""
-    if not hasattr(X, "to_dict"):
-        raise DataError(f"rows of type {type(X).__name__} do not name their columns", remedy="pass a pandas.DataFrame")
-    return list(map(_cells, X.to_dict(orient="records")))

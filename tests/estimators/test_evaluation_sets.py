@@ -46,13 +46,16 @@ def test_a_set_changes_nothing(model, y, options, tmp_path):
     assert written(model, tmp_path / "evaluated.model") == alone
 
 
-def test_the_last_loss_is_that_of_the_model():
+def test_the_last_loss_is_that_of_the_model_and_is_printed(capsys):
     sets = [(X[SET], LABELS[SET]), (X[LEARNED], LABELS[LEARNED])]
-    model = TuneFreeClassifier().fit(
+    model = TuneFreeClassifier(verbose=True).fit(
         X[LEARNED], LABELS[LEARNED], eval_set=sets, eval_names=["new", "old"], eval_sample_weight=[WEIGHTS, None]
     )
     last = model.history().to_pandas().iloc[-1]
     assert last["rows"] == N
+    *before, line = capsys.readouterr().out.splitlines()
+    words = f"{N} rows learned, progressive loss {model.progressive_loss_:.6g}, loss of new {last['new_loss']:.6g}, "
+    assert len(before) == 4 and line.startswith("[TuneFreeClassifier]") and words in line
     probabilities = model.predict_proba(X[SET])
     assert last["new_loss"] == pytest.approx(log_loss(LABELS[SET], probabilities, sample_weight=WEIGHTS))
     assert last["old_error"] == pytest.approx(1.0 - model.score(X[LEARNED], LABELS[LEARNED]))

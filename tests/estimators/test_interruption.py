@@ -190,7 +190,7 @@ def test_threads_learn_one_after_the_other():
 def test_what_reads_a_model_waits_until_others_have_learned(use, tmp_path):
     model = tunefree.ScInOLClassifier().partial_fit(FRAME[:100], y[:100])
     reader = threading.Thread(target=use, args=(model, tmp_path / "m"))
-    with model._learning(None, is_stream=True):
+    with model._turn():
         reader.start()
         reader.join(0.05)
         assert reader.is_alive()
@@ -200,7 +200,7 @@ def test_what_reads_a_model_waits_until_others_have_learned(use, tmp_path):
 
 def test_a_copy_learns_by_itself():
     model = tunefree.ScInOLClassifier().partial_fit(FRAME[:100], y[:100])
-    with model._learning(None, is_stream=True):
+    with model._turn():
         others = [copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))]
     for other in others:
         other.partial_fit(FRAME[100:200], y[100:200])

@@ -5,24 +5,30 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 from joblib import effective_n_jobs
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import check, parameter
-from tunefree.core.rows import Block, n_rows, part
+from tunefree.core.registry import Registry
+from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
-from tunefree.estimators.inspection import Inspected
-from tunefree.estimators.parameters import estimator, shared
+from tunefree.estimators.model_file import Saving
+from tunefree.estimators.parameters import documented, estimator, shared
+from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.importance import importance
+from tunefree.explanation.members import evenly_spaced
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import IN_MEMORY
@@ -30,23 +36,20 @@ from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import Model
 from tunefree.pool.options import special_about
 from tunefree.stream.batch import Batch
+from tunefree.stream.frames import read_frame
+from tunefree.stream.layout import Layout
 from tunefree.theory.evidence import Certificate
-from tunefree.training.callbacks import Callback, Step, checked
+from tunefree.training.callbacks import Callback, checked
 from tunefree.training.one_pass import blank, end, one_pass
+from tunefree.training.rises import drifts_of
 
-
-class _Rounds(Callback):
-    """Counts the rounds of an estimator."""
-
-    def __init__(self, estimator: OnlineEstimator) -> None:
-        self.estimator = estimator
-
-    def step(self, trained: Trained, step: Step) -> None:
-        self.estimator.t_ += len(step.row_losses)
+# Reports stand above the estimators, and are imported when they are asked for.
+REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
+MOST_NUMBERS = 2**28  # that are returned
 
 
 @estimator
-class OnlineEstimator(Inspected, BaseEstimator):
+class OnlineEstimator(Saving, BaseEstimator):
     """The base class of classifiers and regressors that learn row by row.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -104,18 +107,27 @@ class OnlineEstimator(Inspected, BaseEstimator):
         **roles: Any,
     ) -> Self:
         """Check rows, and learn them by ``learn``, or where it is None in their order, as the rows of a stream."""
+        is_stream, callbacks = learn is None, checked(callbacks)
         self._check_parameters()
-        is_stream = learn is None
-        with self._learning(callbacks, is_stream) as again:
-            if again:
-                self._learned.model.check_learns()
-            X, y = validation.labelled(self, X, y, not again, stream=is_stream)
-            weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
-            group = validation.group_digests(groups, len(y), may_be_one=is_stream)
-            y, weight = self._learnable(y, weight, again, is_stream, **roles)
-            self._check_unchanged()
-            tables.name_columns(self, not again, group=groups, exposure=roles.get("exposure"))
-            self._watched(callbacks or (), learn or self._stream, X, y, weight, group)
+        with deferred(), self._turn():  # so that no signal leaves the estimator in the middle of rows
+            before = self.__dict__.get("_learned")
+            again = before is not None and (is_stream or bool(self.warm_start))
+            try:
+                if again:
+                    self._learned.model.check_learns()
+                X, y = validation.labelled(self, X, y, not again, stream=is_stream)
+                weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
+                group = validation.group_digests(groups, len(y), may_be_one=is_stream)
+                y, weight = self._learnable(y, weight, again, is_stream, **roles)
+                self._check_unchanged()
+                tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
+                self._watched(callbacks, learn or self._stream, X, y, weight, group)
+            except BaseException as error:
+                # An error before a new model learns leaves none: its columns would belong to the refused rows.
+                is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
+                if not again and (is_refused or self.__dict__.get("_learned") is before):
+                    self.__dict__.pop("_learned", None)
+                raise
         return self
 
     def _learnable(
@@ -146,21 +158,29 @@ class OnlineEstimator(Inspected, BaseEstimator):
         before = self._learned.progress.rows
         self._learned.progress.note_data(IN_MEMORY)
         cuts = sorted({point - before for callback in callbacks for point in callback.points})
-        return one_pass(self._learned, self._batches(X, y, rounds, cuts), (_Rounds(self), *callbacks))
+        try:
+            return one_pass(self._learned, self._batches(X, y, rounds, cuts), callbacks)
+        finally:
+            self.t_ += self._learned.progress.rows - before
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
-        """The rounds' rows, some thousand at a time, and cut after so many."""
-        for place, block in validation.blocks(X, rounds, cuts):
-            round_rows = rounds.at(place)
-            others: dict[str, Any] = {"counts": round_rows.counts, "groups": round_rows.group, "mass": round_rows.mass}
-            yield Batch(self._formed(block), self._targets(y, round_rows.row), round_rows.weight, **others)
+        """The rounds' rows, some thousand at a time, cut where asked for and between groups."""
+        n = len(rounds.row)
+        in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
+        ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
+        start = 0
+        while start < n:
+            cut = next((cut for cut in cuts if cut > start), n)
+            stop = int(ends[np.searchsorted(ends, min(start + validation.BLOCK, cut, n))])
+            row, weight, counts, group, mass = rounds.at(slice(start, stop))
+            block = part(X, start, stop) if in_order else rows_at(X, row)
+            others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
+            yield Batch(self._formed(block), self._targets(y, row), weight, **others)
+            start = stop
 
     def _formed(self, block: Block) -> Block:
-        """Rows in the form in which the model first saw rows, as views tell dense from sparse."""
-        model = self._learned.model
-        n_columns = (model.linear if model.predictor.bank is None else model.predictor.bank).n_columns
-        is_sparse = None if n_columns is None else n_columns == 0
-        return validation.in_form(block, self.fit_intercept, is_sparse, tables.n_features(self))
+        """Rows with or without an intercept."""
+        return block._replace(constant=float(self.fit_intercept))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
         random = validation.generator(self.random_state)
@@ -175,14 +195,14 @@ class OnlineEstimator(Inspected, BaseEstimator):
             self._learned.progress.end_pass()
             if is_over:
                 break
-        self._end(self._learned.progress.number)
+        self._end()
 
     def _know_rounds(self, rounds: int) -> None:
         """Take note of the number of rounds, before the first; most learners do not use it."""
 
-    def _end(self, passes: int) -> None:
-        """End the training, after ``passes`` passes."""
-        self.n_iter_ = passes
+    def _end(self) -> None:
+        """End the training after the passes so far."""
+        self.n_iter_ = self._learned.progress.number
         self._learned = replace(self._learned, plan=self._plan())
         end(self._learned)
 
@@ -214,27 +234,6 @@ class OnlineEstimator(Inspected, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
-
-    @contextmanager
-    def _learning(self, callbacks: Any, is_stream: bool) -> Iterator[bool]:
-        """Learn in turn, while no signal leaves the estimator in the middle of rows; whether the present model goes on.
-
-        An error before a new model learns leaves none: its columns would belong to the refused rows.
-        """
-        checked(callbacks)
-        with deferred(), self._turn():
-            before = self.__dict__.get("_learned")
-            again = self._started() and (is_stream or bool(self.warm_start))
-            try:
-                yield again
-            except BaseException as error:
-                is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
-                if not again and (is_refused or self.__dict__.get("_learned") is before):
-                    self.__dict__.pop("_learned", None)
-                raise
-
-    def _started(self) -> bool:
-        return hasattr(self, "_learned")
 
     def _begin(self, classes: list[Any]) -> None:
         """Begin with a model that has seen no row."""
@@ -283,13 +282,18 @@ class OnlineEstimator(Inspected, BaseEstimator):
         """Results of a function of the model, blocks of rows, and their exposures if there is a function of these."""
         check_is_fitted(self)
         with self._turn():
-            X, model = validation.features(self, X), self._learned.model
-            exposures, results = None if exposures_of is None else exposures_of(n_rows(X)), []
-            for start in range(0, n_rows(X), validation.BLOCK):
-                stop = start + validation.BLOCK
-                exposed = [] if exposures is None else [exposures[start:stop]]
-                results.append(compute(model, self._formed(part(X, start, stop)), *exposed))
-            return np.concatenate(results)
+            X = validation.features(self, X)
+            exposures = None if exposures_of is None else exposures_of(n_rows(X))
+            return self._by_blocks(X, partial(compute, self._learned.model), exposures)
+
+    def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], exposures: Any = None) -> np.ndarray:
+        """Results of a function of some thousand rows at a time, and of their exposures if there are any."""
+        results = []
+        for start in range(0, n_rows(X), validation.BLOCK):
+            stop = start + validation.BLOCK
+            exposed = [] if exposures is None else [exposures[start:stop]]
+            results.append(compute(self._formed(part(X, start, stop)), *exposed))
+        return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
         return self._block_results(X, lambda model, block: model.predict(block))
@@ -313,6 +317,161 @@ class OnlineEstimator(Inspected, BaseEstimator):
         certificate: Certificate = self._learned.model.certificate()
         return certificate
 
+    @documented
+    def explain(self, X: Any, as_shap: bool = False) -> Any:
+        """Contributions of the columns to the predictions of rows, which add up to these.
+
+        A classifier's predictions are explained as log-odds, a regressor's as numbers, and those of losses of counts as
+        logarithms. A contribution includes all codes and words of a column. It is relative to the mean over the rows
+        kept for growing trees, or where none are, as with sparse texts and single learners, to a row of which nothing
+        is known.
+
+        Parameters
+        ----------
+        as_shap : bool, default=False
+            Whether to return the same contributions for the plots of shap, with the constant as base values.
+
+        Returns
+        -------
+        pyarrow.Table, or shap.Explanation of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
+            ``(constant)`` and the columns, with a row for each row of X; with two classes contributions are to the
+            log-odds of the second. With more than two there is a first column ``(class)``, and X has a row for each
+            class, in the order of ``classes_``: contributions are to its log-probability minus the mean over all.
+
+        Raises
+        ------
+        ModelError, ValueError
+            If the estimator has kernels alone; if the contributions take more than 2 GiB.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tunefree import TuneFreeRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = TuneFreeRegressor().fit(X, y)
+        >>> contributions = model.explain(X[:5])
+        >>> contributions.column_names[:4], contributions.num_rows
+        (['(constant)', 'age', 'sex', 'bmi'], 5)
+        >>> bool(np.allclose(contributions.to_pandas().sum(axis=1), model.predict(X[:5]), rtol=1e-9))
+        True
+        """
+        check_is_fitted(self)
+        with self._alone():
+            decomposition, rows = decomposition_of(self), X
+            X = validation.features(self, X)
+            names, n_outputs = decomposition.names, decomposition.model.n_outputs
+            if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
+                raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
+            contributions = decomposition.contributions(self._formed(X))
+            if hasattr(self, "_sorted"):
+                contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
+        if as_shap:
+            return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
+        by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
+        if n_outputs == 1:
+            return pa.table(by_term, names)
+        labels = np.tile(self.classes_, len(contributions))
+        return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features, which ``coef_`` has the weights of; ``input_features`` is not used."""
+        check_is_fitted(self)
+        return np.array(tables.feature_names(self), object)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The importance of each column, (n_features_in_,); importances add up to 1.
+
+        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on rows
+        that the trees used do not know. A single linear learner keeps no rows, and has none.
+        """
+        check_is_fitted(self)
+        try:
+            ranked = importance(decomposition_of(self))
+        except ModelError as error:
+            raise AttributeError(str(error)) from None
+        total = np.zeros(self.n_features_in_)
+        in_table = ranked.terms <= len(total)
+        total[ranked.terms[in_table] - 1] = np.maximum(ranked.sizes[in_table], 0.0)
+        return total / total.sum() if total.sum() > 0.0 else total
+
+    def report(self, test: Any = None, train: Any = None, *, cost: Any = None, class_: Any = None) -> Any:
+        """The report of the model as a page of HTML, as `tunefree report` writes it.
+
+        Parameters
+        ----------
+        test : path, sequence of paths, table or Source, optional
+            Data with known targets, on which it is judged.
+        train : as ``test``, optional
+            Rows that the model has learned: peers learn these, too. Without them it stands beside a constant.
+        cost : str or dict, optional
+            Costs of mistakes, such as ``"fp=1,fn=5"`` or ``{"fp": 1, "fn": 5}``, by which decisions are judged.
+        class_ : optional
+            The class that decisions are for; of two classes by default the second.
+
+        Returns
+        -------
+        tunefree.report.page.Page
+            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+
+        Examples
+        --------
+        >>> from tunefree import ScInOLClassifier
+        >>> page = ScInOLClassifier().fit({"age": [20.0, 60.0] * 100}, ["no", "yes"] * 100).report()
+        >>> "scinol2" in page.html
+        True
+        """
+        return REPORTS["page"](self.trained_, test, train, cost, class_)
+
+    @property
+    def drifts_(self) -> list[dict[str, Any]]:
+        """Rises of the loss along the stream, and the columns that changed most there: the largest and the latest, 64.
+
+        They are found by a sequential test of level 0.001 for the whole stream, and anew after each rise, for
+        independent rows. It is known of models of :func:`tunefree.train`, as long as they go on by rows of files.
+
+        Returns
+        -------
+        list of dict
+            Each has ``row``, ``file``, ``row_in_file``, ``time`` (by the first column of dates, or None), ``loss`` on
+            ``rows`` rows from there, ``loss_before`` on ``rows_before`` rows before, ``rows_compared``,
+            ``columns_compared`` and ``changed``: columns whose values, or whose relation to the target, differ most.
+
+        Examples
+        --------
+        >>> import tunefree
+        >>> model = tunefree.train({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}, target="rich")
+        >>> model.drifts_
+        []
+        """
+        check_is_fitted(self)
+        trained = self._learned
+        if trained.rises is None:
+            raise AttributeError(
+                "there is no drifts_: only `tunefree.train` follows losses in the order of the rows, as in"
+                " `tunefree.train(table, target=..., shuffle=False)`; fit() may learn them in an order of its own"
+            )
+        return drifts_of(trained)
+
+    def history(self) -> Any:
+        """Progressive losses of the first pass along the stream, as a table whose ``to_pandas()`` is a data frame.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Of each
+            ``eval_set`` of ``fit`` ``valid_0_loss`` and ``valid_0_error``: means over the set of the model at that
+            point, and in the last row of the finished one.
+
+        Examples
+        --------
+        >>> from tunefree import ScInOLRegressor
+        >>> ScInOLRegressor(passes=1).fit([[0.0], [1.0]] * 50, [0.0, 1.0] * 50).history()["rows"].to_pylist()
+        [64, 70, 76, 83, 91, 99, 100]
+        """
+        check_is_fitted(self)
+        return self._learned.progress.history()
+
     def _record(self) -> Trained:
         if self._learned.progress.complete:
             return self._learned
@@ -326,9 +485,49 @@ class OnlineEstimator(Inspected, BaseEstimator):
         self.n_iter_ = fitted.get("passes", trained.progress.number)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._started()
+        return hasattr(self, "_learned")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:
+    """Contributions (n, 1 + d, K) to predictions of rows as shap has them, with the values of these columns."""
+    try:
+        from shap import Explanation
+    except ImportError:
+        raise ImportError("as_shap needs shap, which is not installed; pip install shap") from None
+    data: Any = None  # of lines of text
+    if tables.has_columns(X):
+        table = pa.concat_tables([pa.table(chunk.data) for chunk in read_frame(X)])
+        nothing = [None] * len(table)
+        data = np.array(
+            [table[name].to_pylist() if name in table.column_names else nothing for name in names], object
+        ).T
+        with suppress(TypeError, ValueError):  # of columns that are no numbers
+            data = data.astype(np.float64)
+    elif sparse.issparse(X):
+        data = X.toarray()
+    elif np.ndim(X) == 2:
+        data = np.asarray(X)
+    if contributions.shape[2] == 1:
+        return Explanation(contributions[:, 1:, 0], contributions[:, 0, 0], data, feature_names=names)
+    outputs = list(map(str, classes))
+    return Explanation(contributions[:, 1:], contributions[:, 0], data, feature_names=names, output_names=outputs)
+
+
+def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
+    """The terms of a fitted estimator, relative to means over X, by default over the rows that the estimator keeps."""
+    if not isinstance(estimator, OnlineEstimator):
+        raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
+    check_is_fitted(estimator)
+    model: Any = estimator._learned.model
+    rows = None
+    if X is not None:
+        X = validation.features(estimator, X)
+        rows = estimator._formed(rows_at(X, evenly_spaced(n_rows(X))))
+    encoder = estimator._encoder
+    layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
+    return Decomposition(model, layout, rows)

@@ -170,13 +170,11 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self._closed = self.classes_ if trained.plan.classes else None
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
-        if len(row) == 1:
-            return Labels(self.classes_[y[row]].tolist(), np.zeros(1, np.int64))
         present, codes = np.unique(y[row], return_inverse=True)
         return Labels(self.classes_[present].tolist(), codes)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._started() and len(self.classes_) > 0
+        return super().__sklearn_is_fitted__() and len(self.classes_) > 0
 
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
         """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""
@@ -232,17 +230,14 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
 
 def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = None) -> None:
     """Raise a ValueError for the first label that is not in a closed set; ``rows`` (n,) are their places in y."""
-    if known is None or not len(y):
+    if known is None:
         return
-    is_text = [array.dtype.kind in "OSU" for array in (y, known)]
-    if is_text[0] == is_text[1] and set(known.tolist()).issuperset(y.tolist()):
-        return
-    outside = np.full(len(y), True) if is_text[0] != is_text[1] else ~np.isin(y, known)
-    if outside.any():
-        first = int(np.argmax(outside))
+    allowed = set(known.tolist())
+    first = next((k for k, label in enumerate(y.tolist()) if label not in allowed), None)
+    if first is not None:
         row = first if rows is None else int(rows[first])
         raise ValueError(
-            f"y[{row}] is {y[first : first + 1].tolist()[0]!r}, which is not among the classes {known.tolist()}; "
+            f"y[{row}] is {y.tolist()[first]!r}, which is not among the classes {known.tolist()}; "
             "correct it, leave the row out, or name it in classes"
         )
 

@@ -14,17 +14,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import Refused
 from tunefree.stream.frames import read_frame
 from tunefree.stream.source import open_source
 from tunefree.workflows import trials
 from tunefree.workflows.paired import PairedComparison, Truth
-
-
-class _BadRows(BadRows):
-    """Rows in memory, for which there are no parameters that decide it otherwise."""
-
-    has_options = False
 
 
 class _Rows(NamedTuple):
@@ -51,9 +45,9 @@ def compare(
 ) -> PairedComparison:
     """Put a model beside others on the same rows.
 
-    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of
-    scikit-learn, and any further estimators. Models that are fitted are judged as they are. Others learn the rows of
-    ``train``; without these, all are judged by 5-fold cross-validation, and none may be fitted.
+    The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of scikit-learn,
+    and any further estimators. Fitted models are judged as they are. Others learn the rows of ``train``; without these,
+    all are judged by 5-fold cross-validation, and none may be fitted.
 
     Parameters
     ----------
@@ -68,20 +62,19 @@ def compare(
     train : tuple of X and y, optional
         Rows to learn.
     sample_weight, groups : arrays of shape (n,), optional
-        Weights of the rows of X, and what they belong to: intervals are for independent groups, and in cross-validation
-        groups stay whole.
+        Weights and groups of the rows of X. Intervals are for independent groups, which cross-validation keeps whole.
     in_order : bool, default=False
         Whether rows are in the order of time: in cross-validation, each is predicted by models of earlier ones.
     peers : bool, default=True
-        Whether to compare with those of scikit-learn. They are left out where nothing says which rows they learn.
+        Whether to compare with those of scikit-learn.
     n_jobs : int, optional
         Processors to use; by default all.
 
     Returns
     -------
     PairedComparison
-        It has ``table()``, a pyarrow.Table with ``loss``, ``error``, differences from the model with intervals of 95 %
-        for all together, ``better`` and ``seconds`` of each model, and ``sentence``, which says it in words.
+        Its ``table()`` has ``loss``, ``error``, differences from the model with intervals of 95 % for all together,
+        ``better`` and ``seconds`` of each model; ``sentence`` says it in words.
 
     Raises
     ------
@@ -173,7 +166,7 @@ def _data(rows: _Rows, plan: Plan) -> trials.Data:
     if len(target) != table.num_rows or target.ndim != 1:
         raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
     table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
-    data = trials.read(open_source(table), plan, _BadRows())
+    data = trials.read(open_source(table), plan, Refused())
     if rows.weight is None:
         return data
     weight = np.asarray(rows.weight, np.float64)

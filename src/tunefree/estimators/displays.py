@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators.inspection import decomposition_of
+from tunefree.estimators.base import decomposition_of
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.generations import clocks
 from tunefree.plotting.dependence import SMALL, draw_panel, lines_of_classes
@@ -68,16 +68,14 @@ class CurveDisplay:
         estimator : TuneFreeClassifier, TuneFreeRegressor, or another online estimator
             It has been fitted.
         X : array-like of shape (n_samples, n_features), optional
-            Rows whose density is drawn, and in which columns take other values. By default those that the estimator
-            keeps of the rows it learned.
+            Rows in which columns take other values, by default those that the estimator keeps of the rows it learned.
         features : sequence, optional
             Names or numbers of columns to be drawn instead of those that matter most.
         target : label, optional
             The class whose log-odds are drawn. By default the second of two classes; of more classes all, but at most
             six.
         max_curves : int, default 9
-            How many columns are drawn if ``features`` is None. Those that do not matter beyond noise, or less than a
-            hundredth of the strongest one, are left out.
+            How many columns are drawn if ``features`` is None, of those that matter beyond noise.
         figure : matplotlib figure or subfigure, optional
             An empty one to draw on. Default: a new figure.
 
@@ -150,10 +148,9 @@ class CurveDisplay:
 class GenerationsDisplay:
     """Weights in the mixture of a model with generations, over the rows that it learned.
 
-    Use :meth:`from_estimator`. The weights are those in the base mixture, which is a weighted mean of what the members
-    predict, before its corrections: stacked, of those members that are awake, whose weights sum to 1. Members that
-    differ only in the learner on their leaves are one area. Triangles mark rows at which generations of all rows took
-    over.
+    Use :meth:`from_estimator`. The weights, of sum 1, are those of the base mixture, before its corrections. Members
+    that differ only in the learner on their leaves are one area. Triangles mark rows at which generations of all rows
+    took over.
 
     Parameters
     ----------

@@ -6,8 +6,11 @@ one with the parameters of the plan.
 
 from __future__ import annotations
 
+import copy
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,9 +53,7 @@ class Saving:
     _is_sparse = False  # whether a matrix was fitted
     _as_array = False  # whether the encoder's rows are learned as an array, and
     _reads_arrays = False  # whether its columns are those of arrays
-    _target_name: str | None = None  # and of what rows may have beside their target, where they had any
-    _group_name: str | None = None
-    _exposure_name: str | None = None
+    _role_names: Mapping[str, str] = MappingProxyType({})  # of the columns of targets, groups and exposures
     _learned: Trained  # complete only if it is as a file has it
     n_iter_: int
     n_features_in_: int
@@ -61,23 +62,20 @@ class Saving:
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
         """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.
 
-        :func:`tunefree.load` returns an estimator of this class with these parameters, which goes on as this one would.
-        On the command line, a model of arrays reads tables with the columns x0, x1, ..., or with the names in
-        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1. Where
-        rows had groups or exposures, further rows have them in columns with the names of these Series, else ``"group"``
-        and ``"exposure"``.
+        The estimator that is loaded goes on as this one would. On the command line, a model of arrays reads tables with
+        the columns x0, x1, ..., or with the names in ``feature_names_in_``; one of sparse matrices reads svmlight text,
+        in which column j has the index j + 1. Groups and exposures are in columns with the names of their Series, else
+        ``"group"`` and ``"exposure"``.
 
         Parameters
         ----------
         path : path
         target : str, optional
-            Name of the column that the model predicts, by which commands and `tunefree serve` find it. By default the
-            name that it had in the training, which is that of the Series ``y``; without a name ``"target"``. In
-            svmlight text, the targets have no name.
+            Name of the column that the model predicts, by default that of the Series ``y``, else ``"target"``. In
+            svmlight text, targets have no name.
         only_for_prediction : bool, default=False
-            Whether to leave out what only learning and certificates need, of a pool. The file is smaller, and the model
-            that is loaded learns no more and has no ``certificate_``. Corrections of leaves are rounded to
-            half precision: probabilities differed by at most 4e-5 on seven tables.
+            Whether to leave out what only learning and certificates need, of a pool. Corrections of leaves are rounded
+            to half precision: probabilities differed by at most 4e-5 on seven tables.
 
         Raises
         ------
@@ -88,8 +86,7 @@ class Saving:
         Warns
         -----
         DataWarning
-            If a parameter has a value that files cannot hold, such as a generator of random numbers: the estimator that
-            is loaded has its default.
+            If files cannot hold a parameter, such as a generator of random numbers, which is then loaded as by default.
 
         Examples
         --------
@@ -122,14 +119,12 @@ class Saving:
         Raises
         ------
         ModelError
-            If the model has columns of texts, lists, dates or times, or learners with a kernel, or if the file cannot
-            be written.
+            If the model has columns of texts, lists, dates or times, or kernels, or the file cannot be written.
 
         Warns
         -----
         DataWarning
-            If there are rows that the model may predict otherwise than the file: it tells rows that were learned from
-            new ones, which a file cannot.
+            If the model predicts rows that it has learned otherwise than new ones, which the file cannot.
 
         Examples
         --------
@@ -159,7 +154,7 @@ class Saving:
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = source_of(self, trained)
         if kind == TABLE:
-            encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
+            encoder = _naming(encoder, self, trained, target)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
         names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
@@ -245,7 +240,10 @@ def _described(estimator: Any) -> dict[str, Any]:
         "class": name,
         "parameters": _parameters(estimator)[0],
         "fitted": {
-            **tables.form(estimator),
+            "rows": "encoded" if estimator._encoder is not None else "matrix" if estimator._is_sparse else "array",
+            "as_array": estimator._as_array,
+            "of_arrays": estimator._reads_arrays,
+            "has_names": hasattr(estimator, "feature_names_in_"),
             "rounds": int(getattr(estimator, "t_", 0)),
             "passes": int(estimator.n_iter_) if hasattr(estimator, "t_") else 1,
             "labels": None if labels is None else _TYPES.get(labels.dtype.kind, labels.dtype.name),
@@ -294,27 +292,21 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
-def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> dict[str, str]:
-    """Names of the target, groups and exposures: the one asked for, else those that they had, apart from columns'."""
+def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
+    """The encoder with the names of the target, groups and exposures: as asked for, else those that they had."""
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    names = {"target": target or trained.plan.target or estimator._target_name or "target"}
-    for role in ("group", "exposure"):
-        if (name := getattr(trained.plan, IN_PLANS[role]) or getattr(estimator, f"_{role}_name")) is not None:
-            names[role] = name
+    in_plan = {role: name for role, field in IN_PLANS.items() if (name := getattr(trained.plan, field)) is not None}
+    names = {"target": "target", **estimator._role_names, **in_plan} | ({"target": target} if target else {})
     for role, name in names.items():
         while name in column_names:
             name += "_"
         names[role] = name
         column_names.append(name)
-    return names
-
-
-def _naming(encoder: TableEncoder, names: dict[str, str], estimator: Any) -> TableEncoder:
-    """The encoder, which knows the target, groups and exposures by their names."""
     if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    arrays, header = encoder.state()
-    return TableEncoder.restore(arrays, header | names | {"target_family": family})
+    named = copy.copy(encoder)
+    vars(named).update(names, target_family=family)
+    return named

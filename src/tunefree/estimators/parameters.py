@@ -49,8 +49,7 @@ RECORDS = {
         types="dict, 'balanced' or None",
     ),
     "verbose": Parameter(
-        "Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also "
-        "draws a bar."
+        "Whether ``fit`` prints its losses, also those of evaluation sets, twice in each doubling of the rows learned."
     ),
     "categorical": _plan_parameter(
         "categorical",

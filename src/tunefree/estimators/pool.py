@@ -6,67 +6,96 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.core.errors import warn
+from tunefree.core.errors import DataError, warn
 from tunefree.core.parameters import require
+from tunefree.core.rows import Block
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
-from tunefree.estimators.evaluation_sets import Evaluating, evaluation_sets
 from tunefree.estimators.model_file import source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
+from tunefree.model_files.progress import POINTS, Evaluated
+from tunefree.pool.model import published
 from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
+from tunefree.pool.targets import RunningMetrics
 from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
 from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import leaks_of
 
+EVERY = 4  # of the points of the history: two in each doubling of the rows
 
-class FitDisplay(Callback):
-    """Lines, each with the seconds so far, and a bar for a pass over some rows; nothing unless verbose.
 
-    >>> with FitDisplay("Example", 10, verbose=True) as display:
-    ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
-    [Example]     ... s  10 rows learned
+class Evaluating(Callback):
+    """Evaluates the sets of ``fit`` along the pass, by a copy of the model: its own would remember the rows.
+
+    The arguments are in the form in which LightGBM takes them. If it is ``verbose``, it prints a line at each point.
     """
 
-    def __init__(self, name: str, rows: int, verbose: bool) -> None:
-        self.name, self.rows, self.began = name, rows, time.perf_counter()
-        self._progress: Any = None
-        if verbose:
-            from tunefree.core.console import ProgressLine, plain_console
-
-            self._progress = ProgressLine(plain_console())
-
-    def __enter__(self) -> FitDisplay:
-        if self._progress is not None:
-            description = f"a pass over {self.rows:,} rows"
-            self._progress.bar.update(self._progress.task, description=description, total=self.rows)
-            self._progress.bar.start()
-        return self
-
-    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
-        if self._progress is not None:
-            self._progress.close()
-
-    def say(self, text: str) -> None:
-        """Print a line."""
-        if self._progress is not None:
-            self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
+    def __init__(
+        self,
+        estimator: Any,
+        verbose: bool,
+        eval_set: Any,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_exposure: Any = None,
+    ) -> None:
+        self.estimator, self.verbose, self.began = estimator, verbose, time.perf_counter()
+        pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
+        if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
+        names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
+        if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
+        weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
+        exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
+        self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # rows, and targets and weights as models take them
+        for k, (X, y) in enumerate(pairs):
+            try:
+                rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
+                weight = validation.weights(weights[k], len(y), may_vanish=False)
+                self.sets[names[k]] = rows, *estimator._evaluated(y, weight, exposures[k])
+            except ValueError as error:
+                raise DataError(str(error), f"eval_set[{k}]") from None
+        self.points = POINTS[::EVERY] if pairs or verbose else ()
 
     def step(self, trained: Any, step: Step) -> None:
-        """Advance the progress bar by the rows of a step."""
-        if self._progress is not None:
-            self._progress.bar.advance(self._progress.task, len(step.row_losses))
+        """Evaluate the sets if a point was reached by these rows."""
+        rows = trained.progress.rows
+        if any(rows - len(step.row_losses) < point <= rows for point in self.points):
+            self.evaluate(trained)
+
+    def evaluate(self, trained: Any) -> None:
+        """Record the losses of the sets at this point of the pass."""
+        rows_learned = trained.progress.progressive[0].rows
+        model: Any = published(trained.model) if self.sets else None
+        line = f"{rows_learned:,} rows learned, progressive loss {self.estimator.progressive_loss_:.6g}"
+        for name, (rows, y, weight) in self.sets.items():
+            predictions, metrics = self.estimator._by_blocks(rows, model.predict), RunningMetrics()
+            metrics.add(weight, model.losses(y, predictions), model.errors(y, predictions))
+            trained.progress.evaluated.append(Evaluated(name, rows_learned, metrics.mean_loss(), metrics.mean_error()))
+            line += f", loss of {name} {metrics.mean_loss():.6g}"
+        if self.verbose:
+            seconds = time.perf_counter() - self.began
+            print(f"[{type(self.estimator).__name__}] {seconds:7.1f} s  {line}", flush=True)
+
+
+def _by_set(name: str, values: Any, n: int) -> list[Any]:
+    """An argument for each of n evaluation sets."""
+    values = [None] * n if values is None else values
+    if not isinstance(values, list) or len(values) != n:
+        raise ValueError(f"{name} must be a list, with an array or None for each of the {n} sets of eval_set")
+    return values
 
 
 @estimator
@@ -114,19 +143,15 @@ class Pooled(OnlineEstimator):
         self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
         """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
-        evaluated = evaluation_sets(self, *sets)
+        evaluating = Evaluating(self, bool(self.verbose), *sets)
+        rounds = validation.rounds_in_order(weight, group)
         if self.shuffle:
-            rounds = validation.ordered(validation.digests(X, tables.keys_of(self)), y, weight, group)
-            rounds = validation.drawn(rounds, validation.generator(self.random_state))
-        else:
-            rounds = validation.rounds_in_order(weight, group)
-        with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
-            evaluating = Evaluating(self, evaluated, display.say)
-            self._pass(X, y, rounds, display, evaluating, *callbacks)
-            self._learned.progress.end_pass()
-            self._end(1)
-            evaluating.evaluate(self._learned)
-            display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
+            digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
+            rounds = validation.drawn(digests, y, weight, group, random)
+        self._pass(X, y, rounds, evaluating, *callbacks)
+        self._learned.progress.end_pass()
+        self._end()
+        evaluating.evaluate(self._learned)
         for line in self._learned.model.pool.unseen:
             warn(line)
         kind, encoder = source_of(self, self._learned)
@@ -227,8 +252,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are named. So is a twentieth of the rows or more that repeat earlier ones. In an array, NaN is a missing
-        value. A row of weight 2 is two copies of it.
+        classes are named. In an array, NaN is a missing value. A row of weight 2 is two copies of it.
         """
         learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
         return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
@@ -333,8 +357,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     ) -> Self:
         """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
 
-        A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
-        missing value. A row of weight 2 is two copies of it.
+        In an array, NaN is a missing value. A row of weight 2 is two copies of it.
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, validate_data
 
 from tunefree.core.errors import DataError, ModelError, listed, nearest, warn
 from tunefree.core.parameters import naming
@@ -27,9 +28,9 @@ from tunefree.core.rows import sparse as sparse_rows
 from tunefree.learners import family_of
 from tunefree.model_files.plan import signs_of
 from tunefree.pool.options import Monotone
-from tunefree.stream.arrays import string_array, to_numpy
+from tunefree.stream.arrays import string_array
 from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
-from tunefree.stream.columns import Number, Text, family, missing_name, string_keys
+from tunefree.stream.columns import Number, missing_name, string_keys
 from tunefree.stream.encoder import TableEncoder, unknown
 from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.frames import read_frame
@@ -38,6 +39,7 @@ from tunefree.stream.row_encoder import block_of_frame
 from tunefree.stream.schema import as_written
 from tunefree.training.roles import monotone_columns
 
+MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
 NAME = "X"  # what messages call a table
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
@@ -84,19 +86,8 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
-def form(estimator: Any) -> dict[str, Any]:
-    """The form in which a fitted estimator takes rows, for JSON."""
-    rows = "matrix" if estimator._is_sparse else "array"
-    return {
-        "rows": rows if estimator._encoder is None else "encoded",
-        "as_array": estimator._as_array,
-        "of_arrays": estimator._reads_arrays,
-        "has_names": hasattr(estimator, "feature_names_in_"),
-    }
-
-
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Prepare an estimator for rows in a form written by :func:`form`, which is empty after a training by a plan."""
+    """Prepare an estimator for rows in a form as files have it, which is empty after a training by a plan."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:
@@ -140,16 +131,36 @@ def monotone_of(estimator: Any) -> list[Monotone]:
     return monotone_columns(columns, signs_of(f"{names[place]}={sign}" for place, sign in signed), NAME)
 
 
+def canonical(X: Any) -> Any:
+    """A CSR matrix with checked, sorted indices and no duplicates; an array as it is."""
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be learned")
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # shares the data, not the flags
+    X.check_format(full_check=True)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        assert_all_finite(X.data, input_name="X")
+    if not X.data.all():  # a zero that is stored is as any other
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
 def as_block(X: Any) -> Block:
     """Rows of an array or a sparse matrix; column j becomes feature j + 1."""
     return sparse_rows(X.indptr, X.indices + 1, X.data) if sparse.issparse(X) else dense(X)
 
 
 def as_learned(estimator: Any, X: Any) -> Block:
-    """Rows of an array or a sparse matrix, as rows of the table if the estimator learned such from a stream."""
-    if estimator._encoder is None or estimator._as_array:
-        return as_block(X)
+    """Rows of an array or a sparse matrix as those that were learned: views tell dense from sparse, and from tables."""
+    if estimator._is_sparse:
+        return as_block(sparse.csr_array(X))
     numbers = X.toarray() if sparse.issparse(X) else X
+    if estimator._encoder is None or estimator._as_array:
+        return as_block(numbers)
     return table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0)))
 
 
@@ -196,21 +207,19 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         estimator.n_features_in_ = len(encoder.columns)
         if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
+    if not reads_arrays and not (learning and encoder.further is None):
+        encoder = as_written(encoder, first, ColumnTypes())
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    if learning and not reads_arrays and encoder.further is not None:
-        encoder = estimator._encoder = as_written(encoder, first, ColumnTypes())
-    reader = encoder if learning or reads_arrays else as_written(encoder, first, ColumnTypes())
-    blocks = [_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
+    blocks = [_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
-    if not learning and is_table:
-        roles = [getattr(estimator, f"_{role}_name") for role in ("target", "group", "exposure")]
-        if strange := unknown(encoder, first.data.schema.names, roles):
-            bad.note(f"the model does not know {listed(strange)}: left out", NAME, 0, "", 0)
+    is_further = not learning and is_table
+    if is_further and (strange := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
+        bad.note(f"the model does not know {listed(strange)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
@@ -224,23 +233,22 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in getattr(estimator, "feature_names_in_", usual)]
 
 
-def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
+def name_columns(estimator: Any, **values: Any) -> None:
     """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
 
     >>> from types import SimpleNamespace
     >>> import pandas as pd
-    >>> estimator = SimpleNamespace()
-    >>> name_columns(estimator, True, target=pd.Series([0, 1], name="rich"), group=[5, 6])
-    >>> estimator._target_name, estimator._group_name
-    ('rich', 'group')
+    >>> estimator = SimpleNamespace(_role_names={})
+    >>> name_columns(estimator, target=pd.Series([0, 1], name="rich"), group=[5, 6], exposure=None)
+    >>> estimator._role_names
+    {'target': 'rich', 'group': 'group'}
     """
     for role, role_values in values.items():
         columns: Sequence[Any] = getattr(role_values, "columns", ())
         name = columns[0] if len(columns) == 1 else getattr(role_values, "name", None)
         if role_values is not None:
-            setattr(estimator, f"_{role}_name", role if name is None or str(name) == "" else str(name))
-        elif reset:
-            setattr(estimator, f"_{role}_name", None)
+            name = role if name is None or str(name) == "" else str(name)
+            estimator._role_names = {**estimator._role_names, role: name}
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
@@ -279,9 +287,6 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
 
 
 def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
-    columns = X if isinstance(X, Mapping) else getattr(X, "columns", None)
-    if columns is not None and not len(columns):
-        raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
     try:
         yield from read_frame(X, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     except (pa.ArrowException, TypeError) as error:
@@ -295,13 +300,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)
-    for field in first.data.schema:
-        kind = family(field.type)
-        if field.name in texts and kind not in Text.families:
-            raise DataError(f"a text must be a string, not {field.type}", NAME, column=field.name)
-        if kind == "nested":
-            problem = f"columns of type {field.type} cannot be used"
-            raise DataError(problem, NAME, column=field.name, remedy="leave the column out, or convert it")
     numeric = [
         field.name
         for field in first.data.schema
@@ -322,10 +320,7 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
     rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
         if column.kind == Number.kind and not column.since:
-            array = chunk.data.column(column.name)
-            gaps[column.name] += array.null_count
-            if pa.types.is_floating(array.type):
-                gaps[column.name] += int(np.isnan(to_numpy(array.cast(pa.float64()), 0.0)).sum())
+            gaps[column.name] += pc.is_null(chunk.data.column(column.name), nan_is_null=True).true_count
     return rows
 
 
@@ -371,11 +366,7 @@ def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
 
 
 def _indexed_block(encoder: SvmlightEncoder, X: Any, learning: bool) -> Block:
-    matrix = sparse.csr_array(X, dtype=np.float64)
-    matrix.check_format(full_check=True)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = canonical(sparse.csr_array(X, dtype=np.float64))
     if not np.isfinite(matrix.data).all():
         raise DataError("a value is not finite", NAME, remedy="leave out features of unknown value")
     ids = encoder.ids_of(matrix.indices, learning)

@@ -26,9 +26,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Of the class that was saved, fitted, with the parameters that it had. Of a training by a plan it is a
-        :class:`TuneFreeClassifier` or :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or
-        :class:`OnlineRegressor`. A model that was saved only for prediction has no ``partial_fit``.
+        Of the class that was saved, fitted. Of a training by a plan it is a :class:`TuneFreeClassifier` or
+        :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or :class:`OnlineRegressor`.
 
     Raises
     ------
@@ -65,9 +64,8 @@ def train(
 ) -> Any:
     """Learn a model from a table or from files, as `tunefree train` does.
 
-    The rows of a table in memory are learned in an order that is drawn, as by ``fit``; with ``shuffle=False`` in the
-    order in which they stand. Rows of files and of streams are learned as they come, unless ``shuffle=True``; and so
-    are those of groups, and rows for a plan, which says it.
+    The rows of a table in memory are learned in an order that is drawn, as by ``fit``, unless ``shuffle=False``. Rows
+    of files and streams, of groups, and for a plan are learned as they come, unless ``shuffle=True``.
 
     Parameters
     ----------
@@ -101,8 +99,8 @@ def train(
     Warns
     -----
     DataWarning
-        For each of :func:`tunefree.workflows.findings.findings`: rare classes, rows that are sorted by the target, a
-        loss that rises, columns that may give the target away, and whatever else is odd about rows that are used.
+        For each of :func:`tunefree.workflows.findings.findings`, such as rare classes, rows that are sorted by the
+        target, a loss that rises, and columns that may give the target away.
 
     Examples
     --------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +12,18 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
+from sklearn.utils.validation import assert_all_finite, check_X_y, validate_data
 
 from tunefree.core import rows
 from tunefree.core.errors import nearest
-from tunefree.core.rows import Block, n_rows, part
+from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables
+from tunefree.estimators.tables import MOST_FEATURES, canonical
 from tunefree.pool.groups import digests as digests_of_labels
-from tunefree.pool.targets import is_missing, written
+from tunefree.pool.targets import is_missing
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
-MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
 WHOLE = "biu"  # kinds of types of labels that are whole numbers
 OF_STRINGS = (
     "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
@@ -131,7 +130,8 @@ def labelled(
 ) -> tuple[Block, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
     if reset:
-        tables.name_columns(estimator, True, target=y)
+        estimator._role_names = {}
+        tables.name_columns(estimator, target=y)
     if isinstance(y, str):
         raise ValueError(f"y should be a 1d array, not {y!r}; pass the column, such as X[{y!r}], and X without it")
     y, y_numeric = plain(unmasked(y)), isinstance(estimator, RegressorMixin)
@@ -168,38 +168,19 @@ def _check_known(y: Any, is_numeric: bool) -> None:
         raise ValueError(f"Input y contains infinity: y[{row}] is {labels[row]}; correct it, or leave the row out")
 
 
-def canonical(X: Any) -> Any:
-    """A CSR matrix with checked, sorted indices and no duplicates; an array as it is."""
-    if X.shape[1] > MOST_FEATURES:
-        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be learned")
-    if not sparse.issparse(X):
-        return X
-    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # shares the data, not the flags
-    X.check_format(full_check=True)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-        assert_all_finite(X.data, input_name="X")
-    if not X.data.all():  # a zero that is stored is as any other
-        X = X.copy()
-        X.eliminate_zeros()
-    return X
-
-
 def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
     """A float64 for each of n rows; one number stands for all."""
     if isinstance(values, numbers.Real):
         return np.full(n, values, np.float64)
     if isinstance(values, str):
         raise ValueError(f"{name} is {values!r}; pass a number for each row, such as X[{values!r}]")
-    options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": name}
     try:
-        array = check_array(unmasked(values), ensure_2d=False, ensure_all_finite=False, **options)
+        array = np.ascontiguousarray(unmasked(values), np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}; give a number for each row") from None
     if array.shape != (n,):
         raise ValueError(f"{name} has the shape {array.shape}, and there are {n} rows; give one for each")
-    return np.ascontiguousarray(array)
+    return array
 
 
 def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
@@ -270,10 +251,7 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
-        alike = next((label for label in known if written(label) == written(strange[0])), None)
         remedy = nearest(strange[0], known, "classes")
-        if alike is not None:
-            remedy = f"the class is the {'string' if isinstance(alike, str) else 'number'} {alike!r}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
 
@@ -286,7 +264,6 @@ class Rounds(NamedTuple):
     counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
     group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
     mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None where it is not known
-    observation: np.ndarray | None = None  # (rounds,) digest of the row's columns; None where rows may repeat
 
     def at(self, places: Any) -> Rounds:
         """Some of the rounds, or all in another order."""
@@ -314,31 +291,23 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def ordered(observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
-    """One round a row, in an order that depends on the weighted set of rows alone; copies share their total as mass."""
+def drawn(
+    observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, random: np.random.RandomState
+) -> Rounds:
+    """One round a row, in a random order that depends on the weighted set of rows alone; ``observation``: digests (n,).
+
+    Copies of a row share their total as mass, or rounds of a group stay together.
+    """
     rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
-    rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
-    if group is not None:
-        return rounds
-    _, place = np.unique(keys[order], return_inverse=True)
-    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=observation[rounds.row])
-
-
-def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
-    """The rounds in random order; rounds of a group stay together.
-
-    >>> rounds = rounds_in_order(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
-    >>> drawn(rounds, np.random.RandomState(0)).group
-    array([5, 5, 5, 7, 7, 7], dtype=uint64)
-    """
-    order = random.permutation(len(rounds.row))
+    by_key = np.lexsort((rounds.weight, keys))
+    rounds, order = rounds.at(by_key), random.permutation(len(by_key))
     if rounds.group is not None:
         groups, place = np.unique(rounds.group, return_inverse=True)
-        order = order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")]
-    elif rounds.observation is not None:
-        order = np.argsort(_times(rounds.observation, np.argsort(order), random), kind="stable")
-    return rounds.at(order)
+        return rounds.at(order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")])
+    _, place = np.unique(keys[by_key], return_inverse=True)
+    rounds = rounds._replace(mass=np.bincount(place, rounds.weight)[place])
+    return rounds.at(np.argsort(_times(observation[rounds.row], np.argsort(order), random), kind="stable"))
 
 
 def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
@@ -391,29 +360,3 @@ def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
-
-
-def blocks(X: Block, rounds: Rounds, cuts: Sequence[int] = ()) -> Iterator[tuple[slice, Block]]:
-    """The rounds' rows, some thousand at a time and cut where asked for, and where they stand among the rounds."""
-    n = len(rounds.row)
-    in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
-    ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
-    start = 0
-    while start < n:
-        cut = next((cut for cut in cuts if cut > start), n)
-        stop = int(ends[np.searchsorted(ends, min(start + BLOCK, cut, n))])
-        place = slice(start, stop)
-        yield place, part(X, start, stop) if in_order else rows.rows_at(X, rounds.row[place])
-        start = stop
-
-
-def in_form(X: Block, intercept: bool, is_sparse: bool | None, n_features: int) -> Block:
-    """Rows for a learner, with or without an intercept, from arrays as dense or as sparse rows."""
-    is_array = bool(X.numbers.shape[1])
-    if is_sparse is not None and not X.is_table and is_sparse == is_array:
-        if is_array:
-            X = rows.sparse(*rows.compressed(X))
-        else:
-            shape = n_rows(X), n_features
-            X = rows.dense(sparse.csr_array((X.values, X.features - 1, X.pointers), shape=shape).toarray())
-    return X._replace(constant=float(intercept))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import MOST, scaled
+from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import (
     CONSTANT,
@@ -31,7 +31,6 @@ from tunefree.explanation.members import (
     Reference,
     Terms,
     unit_and_centre,
-    unit_of,
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
@@ -50,21 +49,11 @@ class Decomposition:
     """A trained model as a sum of terms.
 
     ``layout``: of the features of its rows.
-    ``rows``: of the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
-    single learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``rows``: of the reference. By default those that a pool keeps for growing; where there are none, as with texts and
+    single learners, terms are relative to a row of which nothing is known.
     ``reference``: one that was made of the model before, instead of rows.
     ``names``: the constant and the columns.
     Raises a ModelError if the model has kernels only.
-
-    >>> from tunefree.core.rows import dense
-    >>> from tunefree.pool.targets import Labels
-    >>> from tunefree.pool.model import Model, published
-    >>> model, X = Model("classification"), dense([[0.0, 1.0], [1.0, 3.0]] * 50)
-    >>> _ = model.learn(X, Labels.of(["no", "yes"] * 50), np.ones(100))
-    >>> decomposition = Decomposition(model, Layout.of_array(["a", "b"]))
-    >>> margins = decomposition.contributions(X).sum(axis=1)
-    >>> decomposition.names, bool(np.allclose(margins, model.predict(X), rtol=1e-9))
-    (['(constant)', 'a', 'b'], True)
     """
 
     def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:
@@ -193,11 +182,11 @@ class Line:
         """
         risen = self.margins_at(1.0) - self.margins_at(0.0)
         means = self._means(risen.shape[1])
-        used, unit = {place for member in self.members for place in member.parts}, unit_of(self.changes)
-        changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
+        used = {place for member in self.members for place in member.parts}
+        changes = [change * (place in used) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
         rest = risen - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
-        correction = rest / unit / np.where(size > 0.0, size, 1.0)[:, None]
+        correction = rest / np.where(size > 0.0, size, 1.0)[:, None]
         return [mean + correction[:, :, None] * change[:, None] for mean, change in zip(means, changes, strict=True)]
 
     def _means(self, width: int) -> list[np.ndarray]:
@@ -252,9 +241,7 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
         )
     weights, units = model.linear.weights(model.n_features)
     unit, centre = unit_and_centre(model.objective)
-    with np.errstate(over="ignore", invalid="ignore"):
-        relative = np.where(units[:, None] > 0.0, weights / np.where(units > 0.0, units, 1.0)[:, None], 0.0)
-        relative = np.clip(relative, -MOST, MOST)
-        relative[0] += centre
-        relative = np.clip(relative * unit, -MOST, MOST)
-    return Weights([CONSTANT, *names], relative[: 1 + len(names)])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        relative = np.where(units[:, None] > 0.0, weights / units[:, None], 0.0)
+    relative[0] += centre
+    return Weights([CONSTANT, *names], scaled(relative, unit)[: 1 + len(names)])

@@ -80,12 +80,10 @@ def picture(
     name: str | None = None,
     ranked: Importance | None = None,
 ) -> Picture:
-    """The curves of a model to draw.
+    """The curves of a model to draw, of columns by their names or numbers from 0, or of those that matter most.
 
-    ``features``: names or numbers (from 0) of columns; by default those that matter most, and beyond noise.
     ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
     most six: those that the model predicts most often.
-    ``max_curves``: how many curves there are by default.
     ``ranked``: the columns by importance, where they are known.
     Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
     """
@@ -158,10 +156,10 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
 
 def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
     """The curves to draw: of a column with several parts, such as a date, only the parts that change most."""
-    largest: dict[str, float] = {}
     ranges = [float(np.ptp(curve.mean, axis=0).max()) for curve in curves]
-    for column, size in zip(columns, ranges, strict=True):
-        largest[column] = max(size, largest.get(column, 0.0))
+    largest = {
+        name: max(size for column, size in zip(columns, ranges, strict=True) if column == name) for name in columns
+    }
     return [
         curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= SMALL * largest[column]
     ]

@@ -8,8 +8,7 @@ columns S is the mean over the rows of
 
 The prediction is that of generations of trees as they were grown, and the rows are among those that a pool keeps and
 these generations do not know. If S is independent of the other columns and of the target, permuted rows are as likely
-as the rows themselves, so the expectation is exactly 0, whatever the trees have learned. On rows that they were grown
-on it is not.
+as the rows themselves, so the expectation is 0, whatever the trees have learned.
 
 Of a pair of columns, with another row x' that is drawn from the rows, the part of the margin f that needs both is the
 mean over x' of
@@ -18,13 +17,14 @@ mean over x' of
 
 which is 0 where f is a sum of functions of which none has both (Liu, Owen: Estimating mean dimension of analysis of
 variance decompositions, JASA 2006; Hooker: Discovering additive structure in black box functions, KDD 2004). The
-importance of their interaction is the rise of the loss where this part is subtracted from the margins. An interaction
-that the trees have made up is a loss on rows that they do not know.
+importance of their interaction is the rise of the loss where this part is subtracted from the margins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from scipy.special import log_softmax
 
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.members import evenly_spaced, unit_of
+from tunefree.explanation.members import evenly_spaced
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import mixed
 from tunefree.losses.rates import has_rates
@@ -123,9 +123,8 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)
     sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
-    unit = unit_of([sizes])
-    relative = sizes / unit
-    means, errors = unit * relative.mean(axis=0), unit * (relative.std(axis=0) / np.sqrt(len(sizes)))
+    with np.errstate(over="ignore"):
+        means, errors = sizes.mean(axis=0), sizes.std(axis=0) / np.sqrt(len(sizes))
     order = np.argsort(-means, kind="stable")
     order = order[means[order] > 0.0]
     names = [decomposition.names[1 + k] for k in order.tolist()]
@@ -169,7 +168,8 @@ class Judged(NamedTuple):
     rows: np.ndarray  # (n,) places among those kept, or among those that judge
 
 
-class NewRows(NamedTuple):
+@dataclass
+class NewRows:
     """Rows of a pool that judge generations of trees which do not know them."""
 
     pool: Any
@@ -189,6 +189,7 @@ class NewRows(NamedTuple):
         if growth is None or not growth.whole.rows:
             return None
         kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
+        kept["columns"] = growth.columns.completed(growth.columns.features(kept["columns"]))
         parts = _later(pool, kept["digests"])
         if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH):
             parts = _thirds(growth, kept) or parts
@@ -197,7 +198,7 @@ class NewRows(NamedTuple):
             return None
         most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
         rows = np.concatenate([part.rows for part in parts])
-        all_rows = cls(pool, parts, _matrix(growth, kept, rows), kept["targets"][rows], kept["weights"][rows])
+        all_rows = cls(pool, parts, kept["columns"][rows], kept["targets"][rows], kept["weights"][rows])
         return all_rows.some(int(np.clip(most, FEWEST_ROWS, MOST_JUDGED)))
 
     def some(self, most: int) -> NewRows:
@@ -210,6 +211,30 @@ class NewRows(NamedTuple):
         parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
         return NewRows(self.pool, parts, self.matrix[places], self.targets[places], self.weights[places])
 
+    @cached_property
+    def _walks(self) -> list[MemberRows]:
+        """The members' predictions of each part, those of online members unknown."""
+        walks = [
+            MemberRows(self.pool.members, part.generations, len(part.rows), self.matrix.shape[1]) for part in self.parts
+        ]
+        for walk in walks:
+            walk.online[:] = np.nan
+        return walks
+
+    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
+        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
+        matrix = self.matrix.copy()
+        if len(places):
+            matrix[:, places] = matrix[order][:, places]
+        predictions = self.pool.members.asleep(len(matrix))
+        for part, walk in zip(self.parts, self._walks, strict=True):
+            walk.walk(matrix[part.rows])
+            walk.follow()
+            walk.write()
+            predictions[part.rows] = walk.written
+        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        return margins
+
     @property
     def learned(self) -> int:
         """Rows that the generations were grown on."""
@@ -221,26 +246,24 @@ class NewRows(NamedTuple):
         ``output`` is a class: then the loss is that of this class against the others. Few rows are permuted several
         times. The standard error is over the rows.
         """
-        n, permuted = len(self.targets), PermutedRows(self)
-        losses = self.losses(permuted.margins(), output)
+        n, losses = len(self.targets), self.losses(self.margins(), output)
         repeats = int(np.clip(MOST_PREDICTIONS // (8 * n * max(len(columns), 1)), 1, MOST_REPEATS))
         for places in columns:
             draws, risen = np.random.default_rng(self.learned), np.zeros(n)
             for _ in range(repeats):
-                risen += (self.losses(permuted.margins(places, self.order(draws)), output) - losses) / repeats
+                risen += (self.losses(self.margins(places, self.order(draws)), output) - losses) / repeats
             yield self.mean(risen)
 
     def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
         """Increases of the mean loss without the joint effect of each pair of columns, and standard errors."""
-        permuted, draws = PermutedRows(self), np.random.default_rng(self.learned)
-        margins = self._centred(permuted.margins())
+        draws, margins = np.random.default_rng(self.learned), self._centred(self.margins())
         joint = np.zeros((len(pairs), *margins.shape))
         for _ in range(DRAWS):
             order = self.order(draws)
-            single = [self._centred(permuted.margins(places, order)) for places in columns]
+            single = [self._centred(self.margins(places, order)) for places in columns]
             for effect, (first, second) in zip(joint, pairs, strict=True):
                 places = np.concatenate([columns[first], columns[second]])
-                both = self._centred(permuted.margins(places, order))
+                both = self._centred(self.margins(places, order))
                 effect += ((margins - single[first]) - (single[second] - both)) / DRAWS
         losses = self.losses(self._normalised(margins))
         return (self.mean(self.losses(self._normalised(margins - effect)) - losses) for effect in joint)
@@ -317,43 +340,10 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         if not len(learned):  # all rows are one observation, or of one group
             continue
         learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
-        columns = np.ascontiguousarray(_matrix(growth, kept, learned)[:, growth.columns.places(keys)])
+        columns = np.ascontiguousarray(kept["columns"][learned][:, growth.columns.places(keys)])
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
         birth = Birth(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
         generations = [(WHOLE, kind, NEWEST, one.as_born()) for kind, one in grown if one is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
     return parts
-
-
-def _matrix(growth: Any, kept: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """The columns (n, c) of some of the rows kept, under the keys of the pool."""
-    matrix = np.tile(growth.columns.fills, (len(rows), 1))
-    matrix[:, : kept["columns"].shape[1]] = growth.columns.features(kept["columns"][rows])
-    return matrix
-
-
-class PermutedRows:
-    """Predictions of rows in which some columns have the values of other rows."""
-
-    def __init__(self, new: NewRows) -> None:
-        self.new, self.members = new, new.pool.members
-        self.walks = [
-            MemberRows(self.members, part.generations, len(part.rows), new.matrix.shape[1]) for part in new.parts
-        ]
-        for walk in self.walks:
-            walk.online[:] = np.nan
-
-    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
-        """Predictions (n, K) of the base mixture, with the columns at ``places`` taken from the rows in this order."""
-        matrix = self.new.matrix.copy()
-        if len(places):
-            matrix[:, places] = matrix[order][:, places]
-        predictions = self.members.asleep(len(matrix))
-        for part, walk in zip(self.new.parts, self.walks, strict=True):
-            walk.walk(matrix[part.rows])
-            walk.follow()
-            walk.write()
-            predictions[part.rows] = walk.written
-        margins: np.ndarray = self.new.pool.context.mixture.mean(predictions, self.new.pool.has_finished)
-        return margins

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import LARGEST, power_below, scaled
 from tunefree.core.rows import Block, dense, entries_of, n_rows, rows_at, table
 from tunefree.generations.columns import TURN, Columns, features_of, is_bundle
 from tunefree.generations.generation import Generation
@@ -30,38 +29,8 @@ from tunefree.stream.layout import Layout
 CONSTANT = "(constant)"
 MOST_ROWS = 1024  # of a reference
 SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
-
-
-# Numbers to predict may be near the largest ones: sums of terms are taken so that they stay finite.
-
-
-def unit_of(arrays: Iterable[np.ndarray]) -> float:
-    """The power of two next below the largest size: in units of it squares are finite, and nothing is rounded.
-
-    >>> unit_of([np.array([-5.0, 1.0]), np.zeros(0)]), unit_of([np.zeros(2)])
-    (4.0, 1.0)
-    """
-    longest = max((float(np.abs(array).max(initial=0.0)) for array in arrays), default=0.0)
-    return float(power_below(longest)) if longest > 0.0 else 1.0
-
-
-def cut(terms: np.ndarray) -> np.ndarray:
-    """Terms (n, t, k) so small that sums over them, and differences of these, are finite.
-
-    >>> cut(np.array([[[1.0], [-np.inf]]]))[0, :, 0].tolist()
-    [1.0, -1.25e+307]
-    """
-    most = LARGEST / (4 * terms.shape[1])
-    return np.clip(terms, -most, most)
-
-
-def mean_of(terms: np.ndarray) -> np.ndarray:
-    """The mean over rows, which is finite where the sum is not.
-
-    >>> mean_of(np.array([1e308, 1.5e308])).item()
-    1.25e+308
-    """
-    return (terms / max(len(terms), 1)).sum(axis=0)
+MOST_TERM = 1e300  # size, up to which sums of terms are finite: numbers to predict may be near the largest ones
+MOST_SQUARED = 1e140  # size, up to which sums of squares are finite, too
 
 
 class Reference(NamedTuple):
@@ -167,15 +136,10 @@ class Terms:
         self.part_terms = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
         self.feature_terms = self.part_terms[layout.feature_parts]
 
-    def of_key(self, key: int) -> int:
-        """The term of the column with this key in generations; for a bundle, the term of its first feature."""
-        if key > 0 or is_bundle(key):
-            return int(self.feature_terms[features_of(key)[0]])
-        return int(self.part_terms[self.layout.code_source(-1 - key)[1]])
-
     def of_keys(self, keys: Iterable[int]) -> np.ndarray:
-        """The terms (c,) of columns."""
-        return np.array([self.of_key(key) for key in keys], np.int64)
+        """The terms (c,) of columns by their keys in generations; of a bundle the term of its first feature."""
+        first = [features_of(key)[0] if is_bundle(key) else key for key in keys]
+        return self.part_terms[[self.layout.part_of(key) for key in first]]
 
 
 class LinearTerms:
@@ -186,7 +150,8 @@ class LinearTerms:
         self.term_of = np.zeros(max(len(terms.feature_terms), group.n_features), np.int64)
         self.term_of[: len(terms.feature_terms)] = terms.feature_terms
         self.means = [np.zeros((self.n_terms, group.n_outputs))] * len(group.members)
-        self.means = self.means if rows is None else [mean_of(part.terms) for part in self.parts(rows)]
+        if rows is not None:
+            self.means = [(part.terms / max(len(part.terms), 1)).sum(axis=0) for part in self.parts(rows)]
 
     def parts(self, X: Any) -> list[Part]:
         """The margins of rows, a part of each member."""
@@ -200,7 +165,7 @@ class LinearTerms:
                 add_terms(
                     *seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms
                 )
-            terms = cut(terms)
+            terms = np.clip(terms, -MOST_TERM, MOST_TERM)
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):
                 start = start + terms[0, 0] - self.means[m][0]  # the constant is the same in all rows
@@ -299,11 +264,10 @@ class LinearModelTerms:
         return [self._part(away, weights) for weights in self.model.weights]
 
     def _part(self, away: np.ndarray, weights: np.ndarray) -> Part:
-        """The part of weights (d, k), which are near the largest numbers where targets are."""
-        unit = unit_of([weights])
-        weights = weights / unit
+        """The part of weights (d, k)."""
+        weights = np.clip(weights, -MOST_SQUARED, MOST_SQUARED)
         terms = np.einsum("nd,dk,dt->ntk", away, weights, self.indicators, optimize=True)
-        return Part(scaled(self.means @ weights, unit), scaled(terms, unit))
+        return Part(self.means @ weights, terms)
 
 
 class PoolTerms:
@@ -335,5 +299,5 @@ class PoolTerms:
                 if place is not None:
                     mixture_members.append(Member(place, used, width, generation.rows, late))
             parts += born
-        finite = [Part(cut(part.start[None, None])[0, 0], cut(part.terms)) for part in parts]
+        finite = [Part(*(np.clip(numbers, -MOST_SQUARED, MOST_SQUARED) for numbers in part)) for part in parts]
         return finite, [member for member in mixture_members if member.place in self.used]
