@@ -15,7 +15,23 @@ from tunefree.workflows.findings import order_findings
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
-WHOLE_PERCENT = Format("g", 100.0, " %")
+FORMATS = {"rows": COUNT, "error": PERCENT, "confidence": Format("g", 100.0, " %")}
+TITLES = {
+    "rows": "rows that were mixed",
+    "loss": "mean loss on these",
+    "base": "the members' average on these",
+    "loss_at_most": "theorem of mixing: mean loss at most",
+    "loss_at_least": "their mean loss is at least",
+    "regret_at_most": "better by at most, a row",
+    "theorem": "by the learner's theorem, at most",
+}
+RISKS = {"confidence": "confidence", "rows": "rows that tell"}
+SHARE = Format(".4f")
+COVERAGE = [
+    Column("coverage asked for", Format("g"), "coverage"),
+    Column("covered", SHARE),
+    Column("at least, by theorem", SHARE, "at_least"),
+]
 
 
 def guarantees(trained: Trained) -> Section:
@@ -40,11 +56,16 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
     blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [
-        *_coverage(trained, certified),
-        *_mixing(certified),
-        *_weights(certified.get("weights", {})),
-    ]
+    if "coverage" in certified:
+        coverage = certified["coverage"]
+        rows = [(level, *shares.values()) for level, shares in coverage["asked"].items()]
+        title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
+        note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
+        blocks.append(Table(title, COVERAGE, rows, note, "coverage"))
+    for key, title in {"mixing": "The mixture", "weights": "The weights in the file"}.items():
+        if key in certified:
+            facts = [Fact(TITLES[name], value, FORMATS.get(name, FIGURES), name) for name, value in certified[key].items()]
+            blocks.append(Facts(facts, title, key=key))
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
 
@@ -52,45 +73,11 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
 def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """Losses that no linear model can have, by radius."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
-    unit = " mean absolute deviations of the target" if has_unit else ""
-    radius = Format("g", unit=unit)
+    radius = Format("g", unit=" mean absolute deviations of the target" if has_unit else "")
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
-    bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
+    bounds = list(certified["lower_bounds"].items())
     return [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
-
-
-def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """The coverage of intervals or sets for the next row, and its lower bound."""
-    if (coverage := certified.get("coverage")) is None:
-        return []
-    rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
-    title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
-    share = Format(".4f")
-    at_least = Column("at least, by theorem", share, "at_least")
-    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", share), at_least]
-    note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
-    return [Table(title, columns, rows, note, "coverage")]
-
-
-def _mixing(certified: dict[str, Any]) -> list[Block]:
-    if (mixing := certified.get("mixing")) is None:
-        return []
-    facts = [
-        Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
-        Fact("mean loss on these", mixing["loss"], FIGURES, "loss"),
-        Fact("the members' average on these", mixing["base"], FIGURES, "base"),
-        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], FIGURES, "loss_at_most"),
-    ]
-    return [Facts(facts, "The mixture", key="mixing")]
-
-
-def _weights(proved: dict[str, Any]) -> list[Block]:
-    """Bounds on the weights of a linear model."""
-    names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
-    names |= {"theorem": "by the learner's theorem, at most"}
-    facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]
-    return [Facts(facts, "The weights in the file", key="weights")] if facts else []
 
 
 def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
@@ -101,12 +88,10 @@ def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     if doubts:
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
         return [Note(f"{sentence(doubts[0])} {said}", "warning")]
-    risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
-    if not risk:
-        return []
-    facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
-    for name, bound in risk.items():
-        bound_format = PERCENT if name == "error" else FIGURES
-        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
+    facts = []
+    for name, bound in certified.get("risk", {}).items():
+        if bound is not None:
+            title = RISKS.get(name, f"mean {name.replace('_', '-')} to come, at most")
+            facts.append(Fact(title, bound, FORMATS.get(name, FIGURES), name if name not in RISKS else ""))
     note = "For the models of the pass, if rows are independent and alike."
-    return [Facts(facts, "Rows to come", note, "risk")]
+    return [Facts(facts, "Rows to come", note, "risk")] if facts else []

@@ -58,7 +58,11 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
         "lower_bounds": dict(certificate.table(RADII)),
     }
     if weights is not None:
-        proved["weights"] = weight_bounds(trained, read_weights(trained, weights), mean)
+        given = read_weights(trained, weights)
+        at_least = (certificate.loss - certificate.regret(given)) / certificate.weight
+        proved["weights"] = {"loss_at_least": at_least, "regret_at_most": mean - at_least}
+        if (bound := theorem_of(trained, given).value) is not None:
+            proved["weights"]["theorem"] = bound / certificate.weight
     proved |= _mixing_cost(model.predictor.mixtures)
     if model.pool is not None:
         proved |= _interval_coverage([context.conformal for context in model.pool.contexts])
@@ -101,29 +105,17 @@ def _interval_coverage(records: Sequence[ConformalRecord]) -> dict[str, Any]:
 
     Empty where no row has a score.
     """
-    counts = [int(record.adaptive.rows[0]) for record in records]
-    rows = sum(counts)
+    rows = sum(int(record.adaptive.rows[0]) for record in records)
     if not rows:
         return {}
-    followed = [record.followed() for record in records]
-    shares = [count / rows for count in counts]
-    coverages = {}
-    for asked in followed[0]:
-        covered, bound = (
-            sum(share * of[asked][part] for share, of in zip(shares, followed, strict=True)) for part in range(2)
-        )
-        coverages[asked] = {"covered": covered, "at_least": bound}
+    coverages: dict[float, dict[str, float]] = {}
+    for record in records:
+        share = int(record.adaptive.rows[0]) / rows
+        for level, coverage in record.followed().items():
+            sums = coverages.setdefault(level, {"covered": 0, "at_least": 0})
+            for name, part in zip(sums, coverage, strict=True):
+                sums[name] += share * part
     return {"coverage": {"rows": rows, "asked": coverages}}
-
-
-def weight_bounds(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
-    """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
-    model = trained.model
-    certificate = model.certificate()
-    at_least = (certificate.loss - certificate.regret(weights)) / certificate.weight
-    known = {"regret_at_most": mean - at_least, "loss_at_least": at_least}
-    bound = theorem_of(trained, weights).value
-    return known | ({} if bound is None else {"theorem": bound / certificate.weight})
 
 
 def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
@@ -156,31 +148,29 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
-    """Weights of a linear model from a CSV file.
+    """Weights (d, K) of a linear model from a CSV file.
 
-    Returns (d, K) array.
     Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """
-    model = trained.model
+    model, outputs = trained.model, ["weight"]
+    if model.n_outputs > 1:
+        outputs = [str(label) for label in model.classes]
     try:
         table = csv.read_csv(Path(path))
+        features, *columns = table.column_names
+        if features != "feature" or (columns != outputs if model.n_outputs > 1 else len(columns) != 1):
+            wanted = ", ".join(["feature", *outputs])
+            raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
+        given = np.column_stack([table[column].cast(pa.float64()).to_numpy() for column in columns])
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"cannot be read as CSV ({error})", str(path), remedy="columns feature and weight") from None
-    outputs = [str(label) for label in model.classes] if model.n_outputs > 1 else None
-    columns = [name for name in table.column_names if name != "feature"]
-    if "feature" not in table.column_names or (columns != outputs if outputs else len(columns) != 1):
-        wanted = ", ".join(["feature", *(outputs or ["weight"])])
-        raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
     names = {name: j for j, name in enumerate(trained.encoder.names())}
     weights = np.zeros((model.n_features, model.n_outputs))
-    for row, (name, *values) in enumerate(
-        zip(*(table[column].to_pylist() for column in ["feature", *columns]), strict=True)
-    ):
-        if str(name) not in names:
-            remedy = nearest(str(name), [*names], "features")
+    for row, name in enumerate(map(str, table[features].to_pylist())):
+        if name not in names:
+            remedy = nearest(name, [*names], "features")
             raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
-        for k, value in enumerate(values):
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise DataError(f"{value!r} is not a finite number", str(path), row + 1, columns[k])
-            weights[names[str(name)], k] = value
+        if not np.isfinite(given[row]).all():
+            raise DataError(f"the weight of {name!r} is not a finite number", str(path), row + 1)
+        weights[names[name]] = given[row]
     return weights

@@ -32,20 +32,13 @@ from tunefree.training.targets import rows_with_usable_targets, target_of, with_
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import PairedComparison, Truth, compared
-from tunefree.workflows.peers import FOLDS, TREES, Peer, features_of, peers_of
+from tunefree.workflows.peers import FOLDS, Learn, peers
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
 OF_TIME = f"in {FOLDS} parts in their order, each predicted by models of the rows before it"
 OF_TESTS = "on rows that no model has learned"
 OF_MODELS = "on the same rows"
-
-# From rows to learn and rows to predict, by their numbers, to predictions and the seconds of learning, or None.
-Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
-
-
-class PeerError(Exception):
-    """A peer does not take the numbers of these rows."""
 
 
 class Data(NamedTuple):
@@ -175,7 +168,7 @@ def run(
     ``in_order``: whether rows of a cross-validation are in the order of time.
     ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
     """
-    n, left_out = len(truth.weight) - len(parts[-1].weight), dict[str, str]()
+    entered, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
     if learns and len(parts) == 1:
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
     else:
@@ -197,8 +190,10 @@ def run(
                 tell(f"{name}, part {number} of {len(folds)}" if len(folds) > 1 else name)
                 try:
                     predictions, taken = entrants[name](learned, judged)
-                except PeerError as error:
-                    left_out[name] = f"it failed: {str(error).splitlines()[0]}"
+                except ValueError as error:
+                    if name in entered:
+                        raise
+                    left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
                     continue
                 outputs[name].append(predictions)
                 seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
@@ -255,33 +250,6 @@ def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence
         probabilities[:, places[label]] if label in places else np.zeros(len(probabilities)) for label in classes
     ]
     return np.column_stack(columns)
-
-
-def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
-    """The peers as entrants, and why others are left out."""
-    features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
-    chosen, left_out = peers_of(truth, features, n_jobs or -1)
-    left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts and chosen.keys() & {*TREES}:
-        left_out |= {"texts": "the trees of peers do not see them"}
-    counts = truth.weight > 0.0
-    if truth.task == "classification":
-        counts &= truth.targets < len(truth.classes)
-
-    def entrant(peer: Peer) -> Learn:
-        def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-            began, learned = time.perf_counter(), learned[counts[learned]]
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
-                    predictions = peer(features.at(learned), truth.at(learned), features.at(judged))
-            except ValueError as error:
-                raise PeerError(str(error) or type(error).__name__) from None
-            return predictions, time.perf_counter() - began
-
-        return learn
-
-    return {name: entrant(peer) for name, peer in chosen.items()}, left_out
 
 
 def compare(
