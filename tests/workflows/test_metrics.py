@@ -10,17 +10,8 @@ from sklearn import metrics as sk
 from tunefree import Plan, open_source, train
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.workflows.calibration import (
-    BINS,
-    COVERAGE,
-    SCORE,
-    WIDTH,
-    calibration_error,
-    class_reliability,
-    equal_parts,
-)
-from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, evaluate, slices_of
-from tunefree.workflows.metrics import Scored, measures
+from tunefree.workflows.evaluation import COVERAGE, MOST_SLICES, OTHERS, SCORE, WIDTH, evaluate, slices_of
+from tunefree.workflows.metrics import BINS, Scored, calibration_error, class_reliability, equal_parts, measures
 
 
 def of_classes(probabilities, codes, weight):

@@ -64,7 +64,9 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         blocks.append(Table(title, COVERAGE, rows, note, "coverage"))
     for key, title in {"mixing": "The mixture", "weights": "The weights in the file"}.items():
         if key in certified:
-            facts = [Fact(TITLES[name], value, FORMATS.get(name, FIGURES), name) for name, value in certified[key].items()]
+            facts = [
+                Fact(TITLES[name], value, FORMATS.get(name, FIGURES), name) for name, value in certified[key].items()
+            ]
             blocks.append(Facts(facts, title, key=key))
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]

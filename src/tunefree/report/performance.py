@@ -25,9 +25,8 @@ from tunefree.report.formats import (
     weights_named,
 )
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
-from tunefree.workflows.calibration import COVERAGE, WIDTH, Part, calibration_error, equal_parts
-from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.metrics import Measure, lift
+from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
+from tunefree.workflows.metrics import Measure, Part, calibration_error, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
@@ -185,7 +184,7 @@ def by_decile(tested: Evaluation) -> list[Block]:
     keys = "", "", "", "actual_over_expected"
     columns = [Column("decile", COUNT), *(Column(title, FIGURES, key) for title, key in zip(titles, keys, strict=True))]
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
-    expected, actual = [decile.predicted for decile in deciles], [Measure(decile.actual) for decile in deciles]
+    expected, actual = [predicted for _, predicted, *_ in deciles], [Measure(rate) for _, _, rate, _ in deciles]
     titles_of_axes = "predicted rate", "actual rate"
     return [
         Table("By decile of the prediction", columns, rows, key="lift"),
@@ -246,7 +245,7 @@ def sureness(tested: Evaluation) -> list[Block]:
 
 def _table_of_parts(title: str, parts: list[Part], columns: list[Column], key: str, tested: Evaluation) -> Table:
     """Parts of the rows: the mean of a probability or width, the number of rows, and a share with its interval."""
-    rows = [[part.mean, part.rows, part.share] for part in parts]
+    rows = [part[:3] for part in parts]
     note = OF_WIDTHS if columns is WIDTHS else OF_PROBABILITIES.format(_units(tested))
     return Table(title, columns, rows, note, key)
 
@@ -270,7 +269,7 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
     classes = tested.classes
-    rows = [[one.label, one.rows, one.share, one.probability, one.ratio, one.is_predicted] for one in classes]
+    rows = [one[:6] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))

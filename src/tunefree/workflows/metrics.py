@@ -1,4 +1,4 @@
-"""Metrics of predictions with known targets, and their confidence intervals.
+"""Metrics of predictions with known targets, their confidence intervals, and calibration by parts of the rows.
 
 Those of counts, amounts and rates are the part of the deviance explained, actual over expected, lift and Gini. The
 ordered Lorenz curve is that of Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk and
@@ -29,7 +29,9 @@ PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
 
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
-DECILES = 10
+TENTHS = 10
+BINS = 15  # of the calibration error
+MOST_CLASSES = 5  # whose reliability is looked at, the rarest
 
 
 class Measure(NamedTuple):
@@ -41,26 +43,26 @@ class Measure(NamedTuple):
 
 
 class Ranking:
-    """Rows in the order of their scores, for the areas under curves.
+    """Rows in the order of their scores, the highest first; rows of one score count together."""
 
-    ``positive`` (n,): which rows are of the class whose score it is.
-    """
-
-    def __init__(self, scores: np.ndarray, positive: np.ndarray) -> None:
+    def __init__(self, scores: np.ndarray) -> None:
         self.order = np.argsort(-scores, kind="stable")
         ranked = scores[self.order]
-        self.last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # rows of one score count together
-        self.positive = positive[self.order]
+        self.last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+        self.scores = ranked[self.last]
 
-    def areas(self, weight: np.ndarray) -> tuple[float, float]:
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums of values (n,) of the rows of each score and of higher ones."""
+        return np.asarray(np.cumsum(values[self.order])[self.last])
+
+    def areas(self, positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
         """The area under the ROC curve, and the average precision; NaN unless there are rows of both kinds.
 
-        >>> Ranking(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).areas(np.ones(4))
+        >>> scores, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
+        >>> Ranking(scores).areas(positive, np.ones(4))
         (0.75, 0.8333333333333333)
         """
-        weight = weight[self.order]
-        hits = np.cumsum(np.where(self.positive, weight, 0.0))[self.last]
-        alarms = np.cumsum(np.where(self.positive, 0.0, weight))[self.last]
+        hits, alarms = self.sums(np.where(positive, weight, 0.0)), self.sums(np.where(positive, 0.0, weight))
         if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
             return math.nan, math.nan
         new_hits, new_alarms = np.diff(hits, prepend=0.0), np.diff(alarms, prepend=0.0)
@@ -112,23 +114,20 @@ class Scored:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The rows of known classes, ranked by the probability of each class."""
-        if self.scores is None:
-            return []
-        first = 1 if self.scores.shape[1] == 1 else 0
-        return [Ranking(scores, self.codes == first + k) for k, scores in enumerate(self.scores.T)]
+        """The rows, ranked by the probability of each class, or of the second of two."""
+        return [] if self.scores is None else [Ranking(scores) for scores in self.scores.T]
 
     def metrics(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
         """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
         metrics = {name: _mean(values, weight) for name, values in self.means.items()}
         if self.codes is None:
             metrics |= self._number_metrics(weight)
-            return {name: float(value) for name, value in metrics.items()}
-        metrics |= _confusion_metrics(self.confusion(weight), self.n_classes)
+        else:
+            metrics |= _confusion_metrics(self.confusion(weight), self.n_classes)
         if ranked and self.rankings:
-            known = np.where(self.codes < self.n_classes, weight, 0.0)
-            areas = np.array([ranking.areas(known) for ranking in self.rankings])
-            valid = areas[~np.isnan(areas[:, 0])]
+            known, first = np.where(self.codes < self.n_classes, weight, 0.0), int(len(self.rankings) == 1)
+            areas = [ranking.areas(self.codes == k, known) for k, ranking in enumerate(self.rankings, first)]
+            valid = np.array([area for area in areas if not math.isnan(area[0])])
             metrics["auc"], metrics["average_precision"] = valid.mean(axis=0) if len(valid) else (math.nan, math.nan)
         return {name: float(value) for name, value in metrics.items()}
 
@@ -320,15 +319,6 @@ def mean_interval(
     return Measure(mean, *(float(_finite((mean / unit + side) * unit)) for side in (-half, half)))
 
 
-class Decile(NamedTuple):
-    """A tenth of the exposure, in the order of the predicted rates."""
-
-    exposure: float
-    predicted: float  # rate
-    actual: float  # rate
-    actual_over_expected: float
-
-
 def count_metrics(
     power: float,
     exposure: np.ndarray,
@@ -337,12 +327,7 @@ def count_metrics(
     weight: np.ndarray,
     losses: np.ndarray,
 ) -> dict[str, float]:
-    """Metrics of rows whose weights in deviances are 0 where they do not count.
-
-    ``power``: of the variance.
-    ``exposure`` (n,): times the sample weight.
-    ``weight`` (n,): of the deviances of rates.
-    ``losses`` (n,): half the deviances.
+    """Metrics of rates from their exposures times sample weights, weights in deviances, and halves of deviances.
 
     >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
     >>> metrics = count_metrics(1.0, np.ones(2), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
@@ -369,30 +354,29 @@ def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> floa
     >>> gini(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.2, 0.3]), np.ones(4))
     0.5
     """
-    order = np.argsort(predicted, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(predicted[order])), len(order) - 1)  # rows of one prediction go together
-    shares, claims = np.cumsum(exposure[order])[last], np.cumsum((exposure * rates)[order])[last]
+    ranking = Ranking(-predicted)
+    shares, claims = ranking.sums(exposure), ranking.sums(exposure * rates)
     if not (shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf):
         return math.nan
     shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
     return float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
 
 
-def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]:
-    """Predicted and actual rates, by tenths of the exposure in the order of the predicted rates.
+def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[list[float]]:
+    """Exposures, predicted and actual rates, and actual over expected, by tenths of the exposure by predicted rate.
 
     >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
-    >>> [decile.actual_over_expected for decile in lift(np.ones(4), y, predicted)]
+    >>> [ratio for *_, ratio in lift(np.ones(4), y, predicted)]
     [0.0, 2.0, 1.0, 1.0]
     """
     order = np.argsort(predicted, kind="stable")
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
-    places = parts_by_mass(exposure, DECILES)
-    sums = [np.bincount(places, exposure * values, DECILES) for values in (1.0, predicted, rates)]
+    places = parts_by_mass(exposure, TENTHS)
+    sums = [np.bincount(places, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
-        Decile(exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan)
+        [exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan]
         for exposed, expected, actual in np.transpose(sums).tolist()
         if exposed > 0.0
     ]
@@ -406,3 +390,86 @@ def parts_by_mass(masses: np.ndarray, parts: int) -> np.ndarray:
     """
     middles = (np.cumsum(masses) - masses / 2.0) / masses.sum()
     return np.minimum((middles * parts).astype(np.int64), parts - 1)
+
+
+class Part(NamedTuple):
+    """Some of the rows, in the order of a probability or of the widths of their intervals."""
+
+    mean: float  # probability, or width
+    rows: int
+    share: Measure  # of the rows that have a flag: are of the class, or inside
+    weight: float
+
+
+def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: int = TENTHS) -> list[Part]:
+    """Parts of the scored rows of about the same weight, in the order of values (n,); equal values are in one part.
+
+    >>> scored = Scored(np.ones(20), {})
+    >>> [(part.mean, part.share.value) for part in equal_parts(scored, np.arange(20.0), np.arange(20) > 2)][:3]
+    [(0.5, 0.0), (2.5, 0.5), (4.5, 1.0)]
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[scored.weight[order] > 0.0]
+    if not len(order):
+        return []
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
+    masses = np.add.reduceat(scored.weight[order], starts)
+    part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
+    found = []
+    for rows in (order[part_of == part] for part in np.unique(part_of)):
+        weight, groups = scored.weight[rows], None if scored.groups is None else scored.groups[rows]
+        mean, share = float(np.average(values[rows], weights=weight)), share_of(flags[rows], weight, groups)
+        found.append(Part(mean, len(rows), share, float(weight.sum())))
+    return found
+
+
+def calibration_error(scored: Scored) -> float:
+    """The expected calibration error of the most probable class of each row, with 15 bins of equal mass.
+
+    >>> scored = Scored(np.ones(10), {}, np.repeat([0, 1], [7, 3]), np.zeros(10, int), probability=np.full(10, 0.8))
+    >>> round(calibration_error(scored), 6)
+    0.1
+    """
+    parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
+    distances = [abs(part.share.value - part.mean) for part in parts]
+    return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
+
+
+class ClassReliability(NamedTuple):
+    """The probabilities of a class, and the number of its rows."""
+
+    label: Any
+    rows: int
+    share: float  # of all rows
+    probability: float  # the mean
+    ratio: float  # of actual to expected rows
+    is_predicted: bool  # for any row
+    tenths: list[Part]
+
+
+def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
+    """The reliability of the rarer of two classes, which tells of both, or of the rarest of more, the rarest first.
+
+    Rows of a class that was never seen in training are left out. Empty in regression, and where there are too many
+    probabilities to be kept.
+
+    >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
+    >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
+    >>> [rarest] = class_reliability(scored, ["no", "yes"])
+    >>> rarest.label, rarest.rows, rarest.ratio, rarest.is_predicted, len(rarest.tenths)
+    ('yes', 50, 1.0, False, 1)
+    """
+    if scored.scores is None:
+        return []
+    chosen = scored.chosen
+    scored = scored.part((scored.codes < scored.n_classes) & (scored.weight > 0.0))
+    codes, weight = scored.codes, scored.weight
+    weights = np.bincount(codes, weight, scored.n_classes)
+    rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
+    reliabilities = []
+    for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
+        probability, is_of_class = scored.probability_of(k), codes == k
+        share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
+        row = labels[k], int(is_of_class.sum()), share, mean, share / max(mean, 1e-300), bool((chosen == k).any())
+        reliabilities.append(ClassReliability(*row, equal_parts(scored, probability, is_of_class)))
+    return reliabilities
