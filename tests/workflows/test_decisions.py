@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tunefree.core.errors import ModelError
-from tunefree.workflows.decisions import Costs, decisions
+from tunefree.report.decisions import Costs, decisions
 from tunefree.workflows.metrics import Scored, wilson
 
 LABELS = ["no", "yes"]
@@ -41,8 +41,8 @@ def test_shares_costs_and_benefits_are_those_of_counts():
     assert asked.negative_predictive_value.value == pytest.approx(passed / (misses + passed))
     assert asked.cost.value == pytest.approx((2 * alarms + 3 * misses) / total)
     assert asked.sensitivity[1:] == pytest.approx(wilson(asked.sensitivity.value, weight[(codes == 1) & (weight > 0)]))
-    at = next(benefit for benefit in decided.benefits if benefit.threshold == 0.3)
-    assert at.model == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
+    benefit = next(benefit for threshold, benefit, _ in decided.benefits if threshold == 0.3)
+    assert benefit == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
     assert (decided.cost_of_all, decided.cost_of_none) == pytest.approx(
         (2 * (alarms + passed) / total, 3 * (hits + misses) / total)
     )

@@ -72,9 +72,8 @@ def evaluate(
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
     from tunefree.report import findings, performance
-    from tunefree.report.decisions import blocks_of_decisions
+    from tunefree.report.decisions import Costs, blocks_of_decisions, decisions
     from tunefree.workflows import evaluation
-    from tunefree.workflows.decisions import Costs, decisions
 
     costs = None if cost is None else Costs.parsed(cost)
     bad = bad_rows_of(plan)

@@ -48,7 +48,7 @@ def report(
     from tunefree.model_files.trained import Trained
     from tunefree.plotting import files
     from tunefree.report import page
-    from tunefree.workflows.decisions import Costs
+    from tunefree.report.decisions import Costs
 
     costs = None if cost is None else Costs.parsed(cost)
     decided = [name for name, value in (("cost", cost), ("class", class_), ("train", train)) if value is not None]

@@ -16,7 +16,7 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
-from tunefree.report.decisions import blocks_of_decisions
+from tunefree.report.decisions import Costs, blocks_of_decisions, decisions
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
@@ -28,7 +28,6 @@ from tunefree.report.terms import terms
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
-from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import KNOWN, Evaluation, evaluate, group_in, learned_files
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.paired import PairedComparison, goal_in_words
