@@ -67,7 +67,6 @@ BLOCKS = [
 
 def test_all_renderers_walk_all_blocks():
     assert {type(block) for block in BLOCKS} == set(get_args(Block))
-    assert set(rendering.LINES) == set(get_args(Block))
     shown, read = printed(BLOCKS), on_page(BLOCKS)
     for words in ("rows 1,234", "error 25.00 % 12.50 to 50.00 %", "loss -", "Ann 7", "Bo 8", "pass --on-bad-row skip"):
         assert words in shown and words in read, words

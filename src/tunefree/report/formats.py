@@ -120,13 +120,18 @@ def text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def first(n: int) -> Any:
-    """A format of lists that writes the first names, as many as this.
+def first(n: int, counts: bool = False) -> Any:
+    """A format of lists that writes the first names, as many as this, and perhaps how many there are if not all.
 
-    >>> first(2)(["a", "b", "c"]), first(3)([1, 2])
-    ('a, b, ...', '1, 2')
+    >>> first(2)(["a", "b", "c"]), first(3)([1, 2]), first(2, True)(["a", "b", "c"])
+    ('a, b, ...', '1, 2', '3: a, b, ...')
     """
-    return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
+
+    def write(names: list[Any]) -> str:
+        is_long = len(names) > n
+        return (f"{len(names):,}: " if counts and is_long else "") + text(names[:n]) + (", ..." if is_long else "")
+
+    return write
 
 
 def goal_of(trained: Trained, so_far: str = "") -> str:

@@ -18,7 +18,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
-from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.targets import MOST_SUMMED
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
@@ -67,10 +67,10 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
         kinds.setdefault(column.kind, []).append(column)
     facts = []
     for kind, columns in kinds.items():
-        columns = sorted(columns, key=lambda column: not column.description())
         described = [(column.name, column.description()) for column in columns]
+        described.sort(key=lambda pair: not pair[1])
         names = [f"{name} ({description})" if description else name for name, description in described]
-        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
+        facts.append(Fact(kind_of(columns[0]).plural, names, first(MOST_NAMED, True), f"{kind}_columns"))
     late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
@@ -82,30 +82,22 @@ def _columns(trained: Trained) -> list[Any]:
     return list(getattr(trained.encoder, "columns", []))
 
 
-def _counted(names: list[str]) -> str:
-    """Names of columns, and how many there are if not all are written."""
-    return (f"{len(names):,}: " if len(names) > MOST_NAMED else "") + first(MOST_NAMED)(names)
-
-
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
     """A table of columns, their types and missing values; people see ``most`` rows of it (0: all), if any."""
     columns = _columns(trained)
     if not columns:
         return []
-    missing, has_late = missing_shares(trained), any(column.since for column in columns)
-    header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
-    header += [Column("from row", COUNT, "since")] if has_late else []
+    missing, header = missing_shares(trained), [Column("column", key="name"), Column("learned as", key="kind")]
+    header.append(Column("because of", key="why"))
+    rows: list[list[Any]] = [[column.name, column.kind, why_of(trained.plan, column)] for column in columns]
+    if any(column.since for column in columns):
+        header.append(Column("from row", COUNT, "since"))
+        rows = [[*row, column.since or None] for row, column in zip(rows, columns, strict=True)]
     header.append(Column("missing", TENTHS_OF_PERCENT))
-    rows = [
-        [column.name, column.kind, why_of(trained.plan, column)]
-        + ([column.since or None] if has_late else [])
-        + [missing[column.name]]
-        for column in columns
-    ]
+    rows = [[*row, missing[row[0]]] for row in rows]
     note = f"The first {most:,} of {len(columns):,} columns." if 0 < most < len(columns) else ""
     shown = range(most) if most else None
-    title = f"{len(columns):,} columns"
-    return [Table(title, header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
+    return [Table(f"{len(columns):,} columns", header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
@@ -129,7 +121,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 def learned(trained: Trained) -> Section:
     """Facts about the rows and columns that a model was learned of."""
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_facts_of_pool(trained.model.pool)]
     tables = table_of_columns(trained, MOST)
     facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
     return Section("learned", "Rows and columns", [Facts(facts), *tables])
@@ -161,6 +153,8 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     """Facts about the rows, classes and columns that a model was learned of."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
+    kept, all_rows = (0, 0) if model.pool is None else model.pool.kept_rows
+    sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {all_rows:,} rows", "kept_rows")
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     return [
         Fact("rows learned", rows, COUNT, "rows"),
@@ -175,7 +169,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),
         *known(Fact("classes", model.classes, first(MOST_CLASSES))),
         *facts_of_columns(trained),
-        *_kept_rows(trained),
+        *([sample] if kept < all_rows else []),
     ]
 
 
@@ -188,64 +182,38 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     return f"{goal} {changes}; without {without} and learners on leaves"
 
 
-def _known_rows(trained: Trained) -> list[Fact]:
-    """Rows of a pool that were known."""
-    pool = trained.model.pool
-    if pool is None or pool.only_predicts:
-        return []
-    known, rows = pool.known_rows
-    title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
-    return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
-
-
-def _kept_rows(trained: Trained) -> list[Fact]:
-    """The rows on which trees of a pool were grown, where these are not all."""
-    kept, rows = (0, 0) if trained.model.pool is None else trained.model.pool.kept_rows
-    sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {rows:,} rows", "kept_rows")
-    return [sample] if kept < rows else []
-
-
-def _settings_of_trees(trained: Trained) -> list[Fact]:
-    """Settings of trees of a pool, which later rows chose."""
-    growth = None if trained.model.pool is None else trained.model.pool.members.growth
-    return [
-        Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
-        for kind, settings in settings_of_trees(growth).items()
-    ]
+def _facts_of_pool(pool: Any) -> list[Fact]:
+    """Rows of a pool that were known, and settings of its trees, which later rows chose."""
+    facts = list[Fact]()
+    if pool is not None and not pool.only_predicts:
+        known, rows = pool.known_rows
+        title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
+        facts.append(Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows"))
+    growth = None if pool is None else pool.members.growth
+    for kind, settings in settings_of_trees(growth).items():
+        facts.append(Fact(f"{kind} trees", settings._asdict(), lambda of: Settings(**of).in_words(), f"{kind}_trees"))
+    return facts
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Losses and errors of the passes."""
-    progress = trained.progress
-    return [*_progressive(trained, progress.progressive[0]), *_estimated(trained.model)]
+    """Mean loss and error of the first pass, and the loss to expect of new rows.
 
-
-def _estimated(model: Any) -> list[Fact]:
-    """The loss to expect of new rows."""
-    estimate = None if model.pool is None else estimated_loss(model.pool)
-    if estimate is None:
-        return []
-    (name, _), _ = names_of_losses(model)
-    rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
-    return [
-        Fact(f"estimated {name} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
-        Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
-    ]
-
-
-def _progressive(trained: Trained, metrics: RunningMetrics) -> list[Fact]:
-    """Mean loss and error; their formats say where a sum has ended at the largest number."""
-    counted = " (after the first row)" if trained.model.task == "regression" else ""
-    loss_names = names_of_losses(trained.model)
+    Formats say where a sum has ended at the largest number.
+    """
+    model, metrics = trained.model, trained.progress.progressive[0]
+    counted = " (after the first row)" if model.task == "regression" else ""
+    named, facts = names_of_losses(model), list[Fact]()
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
-
-    def written(mean_format: Any, total: float) -> Any:
-        return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{mean_format(mean)}{counted}"
-
-    return [
-        Fact(f"progressive {title}", mean, written(mean_format, total), f"progressive_{name}")
-        for (title, mean_format), (name, mean, total) in zip(loss_names, sums, strict=True)
-    ]
+    for (title, write), (name, mean, total) in zip(named, sums, strict=True):
+        text = f"{'over ' if total >= MOST_SUMMED else ''}{write(mean)}{counted}"
+        facts.append(Fact(f"progressive {title}", mean, lambda _, text=text: text, f"progressive_{name}"))
+    if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
+        rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
+        facts += [
+            Fact(f"estimated {named[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
+            Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
+        ]
+    return facts
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
@@ -330,8 +298,8 @@ def blocks_of_model(
     if hasattr(model, "facts"):  # of another kind than those of this package
         blocks: list[Block] = [Facts(model.facts(trained)), *tables]
     else:
-        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
-        facts += [*_settings_of_trees(trained), *losses(trained), *facts_of_drifts(trained)]
+        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_facts_of_pool(model.pool)]
+        facts += [*losses(trained), *facts_of_drifts(trained)]
         blocks = [Facts(facts), *tables_of_passes(trained), *notes_of(findings(trained))]
         blocks += [*blocks_of_drifts(trained), *tables]
         blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)

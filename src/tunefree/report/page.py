@@ -17,7 +17,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import Costs, blocks_of_decisions, decisions
-from tunefree.report.document import Chart, Document, Fact, Note, Section
+from tunefree.report.document import Document, Fact, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
@@ -88,11 +88,15 @@ def report(
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
         warning = f" It has learned a file of this name: {KNOWN}." if learned_files(trained, test) else ""
+    decided = None
+    if tested is not None and (len(model.classes) == 2 or costs is not None or label is not None):
+        blocks = blocks_of_decisions(decisions(tested.scored, model.classes, label, costs))
+        decided = Section("decisions", "What decisions hit, miss and cost", blocks)
     skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         performance(trained, tested),
         None if comparison is None else Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]),
-        _decisions(trained, tested, costs, label),
+        decided,
         terms(trained, terms_of(trained)),
         unsure(trained, tested),
         suspicions(trained, skipped),
@@ -177,15 +181,6 @@ def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = N
     return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), label=class_, train=train))
 
 
-def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:
-    """Decisions for a class: of two classes the second, of more the one that is named."""
-    is_asked = costs is not None or label is not None
-    if tested is None or (len(trained.model.classes) != 2 and not is_asked):
-        return None
-    decided = decisions(tested.scored, trained.model.classes, label, costs)
-    return Section("decisions", "What decisions hit, miss and cost", blocks_of_decisions(decided))
-
-
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     tiles = [Fact("rows learned", trained.progress.progressive[0].rows, COUNT)]
     if tested is None:
@@ -198,21 +193,9 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
 
 def html(document: Document) -> str:
     """A document as a page of HTML; without matplotlib it has no charts, and says what to install."""
-    if not files.is_installed():
-        document = _without_charts(document)
-    text: str = _template().render(document=document)
+    remedy = "" if files.is_installed() else NO_CHARTS
+    text: str = _template().render(document=document, without_charts=remedy)
     return text
-
-
-def _without_charts(document: Document) -> Document:
-    """A document without its charts, and a note in the first section that had some."""
-    sections, has_note = [], False
-    for section in document.sections:
-        blocks = [block for block in section.blocks if not isinstance(block, Chart)]
-        if len(blocks) < len(section.blocks) and not has_note:
-            blocks, has_note = [Note(NO_CHARTS, "warning"), *blocks], True
-        sections.append(section._replace(blocks=blocks))
-    return document._replace(sections=sections)
 
 
 @cache
