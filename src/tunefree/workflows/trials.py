@@ -22,7 +22,6 @@ from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, followed
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
@@ -102,22 +101,17 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray |
     ``classes``: the labels that models may know.
     """
     task, plan, last = parts[0].task, parts[0].plan, parts[-1]
-    places = {label: k for k, label in enumerate(classes)}
-
-    def numbers(target: Any) -> np.ndarray:
-        if not isinstance(target, Labels):
-            return np.asarray(target, np.float64)
-        return np.array([places.get(label, len(classes)) for label in target.values], np.int64)[target.codes]
-
-    targets, weight = (
-        np.concatenate(part) for part in zip(*((numbers(d.target), d.weight) for d in parts), strict=True)
-    )
-    if task == "classification" and (targets == len(classes)).all():
-        problem, remedy = "no row has a label that a model knows", "pass the target of the models"
-        raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
+    targets, weight = [one.target for one in parts], np.concatenate([one.weight for one in parts])
+    if task == "classification":
+        places = {label: k for k, label in enumerate(classes)}
+        codes = [np.array([places.get(label, len(classes)) for label in one.values], np.int64) for one in targets]
+        targets = [code_of[one.codes] for code_of, one in zip(codes, targets, strict=True)]
+        if all((target == len(classes)).all() for target in targets):
+            problem, remedy = "no row has a label that a model knows", "pass the target of the models"
+            raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
     if groups is not None:
         groups = np.append(np.zeros(len(weight) - len(groups), np.int64), groups)
-    return Truth(task, plan.loss, list(classes), targets, weight, groups)
+    return Truth(task, plan.loss, list(classes), np.concatenate(targets), weight, groups)
 
 
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -178,8 +172,7 @@ def run(
     if learns and with_peers:
         further, left_out = peers(parts, truth, n_jobs)
         entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
-    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
-    seconds: dict[str, float | None] = dict.fromkeys(entrants)
+    outputs: dict[str, list[tuple[np.ndarray, float | None]]] = {name: [] for name in entrants}
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
         threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
@@ -189,20 +182,16 @@ def run(
             for name in [name for name in entrants if name not in left_out]:
                 tell(f"{name}, part {number} of {len(folds)}" if len(folds) > 1 else name)
                 try:
-                    predictions, taken = entrants[name](learned, judged)
+                    outputs[name].append(entrants[name](learned, judged))
                 except ValueError as error:
                     if name in entered:
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
-                    continue
-                outputs[name].append(predictions)
-                seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
-        judged_truth = truth.at(np.concatenate([judged for _, judged in folds]))
-        judged_models = [
-            judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
-            for name in entrants
-            if name not in left_out
-        ]
+        judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
+        for name in [name for name in entrants if name not in left_out]:
+            predictions, seconds = zip(*outputs[name], strict=True)
+            total = None if None in seconds else sum(seconds)
+            judged_models.append(judged_truth.judged(name, np.concatenate(predictions), total))
         return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
 
 
@@ -246,10 +235,8 @@ def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence
     array([[0.  , 0.75, 0.25]])
     """
     places = {label: k for k, label in enumerate(labels)}
-    columns = [
-        probabilities[:, places[label]] if label in places else np.zeros(len(probabilities)) for label in classes
-    ]
-    return np.column_stack(columns)
+    padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
+    return padded[:, [places.get(label, -1) for label in classes]]
 
 
 def compare(
