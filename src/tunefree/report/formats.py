@@ -69,14 +69,12 @@ class Format:
         ends = self.interval(measure)
         return self(measure) + (f" ({ends.removesuffix(self.unit) if self.unit else ends})" if ends else "")
 
-    def with_half(self, measure: Measure | None) -> str:
+    def with_half(self, measure: Any) -> str:
         """The value of a measure and half the width of its interval."""
-        if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
+        if not (self.interval(measure) and measure):
             return self(measure)
-        spec = self.spec_of(measure.value)
-        return (
-            f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
-        )
+        spec, half = self.spec_of(measure.value), (measure.high - measure.low) / 2
+        return f"{self.scale * measure.value:{spec}} ± {self.scale * half:{spec}}{self.unit}"
 
 
 COUNT = Format(",.0f")
@@ -164,13 +162,15 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     return column if is_weighted else ""
 
 
+def learner_name(model: Any) -> str:
+    """The learner, and whether its weights are averaged."""
+    return f"{model.options.learner}{', averaged' if model.options.average else ''}"
+
+
 def describe(trained: Trained) -> str:
     """One line on the target, the loss and the learner."""
-    model = trained.model
-    averaged = ", averaged" if model.options.average else ""
-    options = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
-    so_far = "" if trained.progress.complete else " so far"
-    return f"{goal_of(trained, so_far)}; {options}"
+    goal = goal_of(trained, "" if trained.progress.complete else " so far")
+    return f"{goal}; loss {loss_name(trained.model)}, learner {learner_name(trained.model)}"
 
 
 def without_weights(model: Any) -> str:

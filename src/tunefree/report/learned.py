@@ -29,6 +29,7 @@ from tunefree.report.formats import (
     TENTHS_OF_PERCENT,
     TWO,
     first,
+    learner_name,
     loss_name,
     sentence,
     weights_named,
@@ -142,10 +143,10 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
 def facts_of_goal(trained: Trained) -> list[Fact]:
     """Facts about the target, the loss and the learner."""
-    model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
+    model = trained.model
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
-    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda name: f"{name}{averaged}")]
+    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda _: learner_name(model))]
     return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
 
 

@@ -50,31 +50,17 @@ def report(
 ) -> Document:
     """The report of a model.
 
-    Parameters
-    ----------
-    trained : Trained
-    test : path, sequence of paths, Source or table, optional
-        Data with known targets.
-    bad : BadRows, optional
-        What happens to test rows that cannot be used; by default the first raises an error.
-    digest : str, optional
-        The checksum that the model's file holds.
-    costs : Costs, optional
-        Of mistakes on the test data, by which decisions for a class are judged.
-    label : optional
-        The class to decide on; of two classes by default the second.
-    train : as ``test``, optional
-        The rows that the model learned, for peers that learn them, too; without these, it stands beside a constant.
+    ``test``: path, paths, Source or table with known targets.
+    ``bad``: what happens to test rows that cannot be used; by default the first raises an error.
+    ``digest``: the checksum that the model's file holds.
+    ``costs``: of mistakes on the test data, by which decisions for a class are judged.
+    ``label``: the class to decide on; of two classes by default the second.
+    ``train``: the rows that the model learned, for peers that learn them, too; else it stands beside a constant.
 
-    Examples
-    --------
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> document = report(train(source, Plan(target="rich")), source)
-    >>> [section.title for section in document.sections][:3]
-    ['How well it predicts', 'Beside others', 'What decisions hit, miss and cost']
-    >>> document.lead
+    >>> report(train(source, Plan(target="rich")), source).lead
     'Predicts rich = yes with 0.0 % error; by its log-loss better than constant (50.0 %).'
     """
     bad, model = BadRows() if bad is None else bad, trained.model
@@ -88,18 +74,16 @@ def report(
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
         warning = f" It has learned a file of this name: {KNOWN}." if learned_files(trained, test) else ""
-    decided = None
+    sections: list[Section | None] = [performance(trained, tested)]
+    if comparison is not None:
+        sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
     if tested is not None and (len(model.classes) == 2 or costs is not None or label is not None):
         blocks = blocks_of_decisions(decisions(tested.scored, model.classes, label, costs))
-        decided = Section("decisions", "What decisions hit, miss and cost", blocks)
-    skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
-    sections: list[Section | None] = [
-        performance(trained, tested),
-        None if comparison is None else Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]),
-        decided,
+        sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
+    sections += [
         terms(trained, terms_of(trained)),
         unsure(trained, tested),
-        suspicions(trained, skipped),
+        suspicions(trained, {"Training data": trained.progress.tally, "Test data": bad.tally}),
         members(trained),
         guarantees(trained),
         learned(trained),
