@@ -176,14 +176,16 @@ def _decision(
         cost_of_rows = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
         cost = mean_interval(cost_of_rows, rows.weight, rows.groups)
         cost = cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
-    shares = [share_of(acted_on, rows.weight, rows.groups)]
-    for flags, among in (
-        (acted_on, is_of_class),
-        (~acted_on, ~is_of_class),
-        (is_of_class, acted_on),
-        (~is_of_class, ~acted_on),
-    ):
-        shares.append(share_of(flags[among], rows.weight[among], None if rows.groups is None else rows.groups[among]))
+    shares = [
+        rows.share(flags, among)
+        for flags, among in (
+            (acted_on, np.ones(len(acted_on), bool)),
+            (acted_on, is_of_class),
+            (~acted_on, ~is_of_class),
+            (is_of_class, acted_on),
+            (~is_of_class, ~acted_on),
+        )
+    ]
     return Decision(name, threshold, cost, *shares)
 
 

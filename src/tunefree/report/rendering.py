@@ -75,19 +75,6 @@ def record(blocks: Iterable[Block]) -> dict[str, Any]:
     """All values of blocks by key, for JSON.
 
     Raises a ValueError if two blocks have the same key, and are no lists.
-
-    >>> from tunefree.report.document import Column, Fact
-    >>> from tunefree.report.formats import PERCENT
-    >>> facts = Facts([Fact("rows", 7), Fact("error", Measure(0.5, 0.25, 0.75), PERCENT)])
-    >>> table = Table("Ages", [Column("name"), Column("age")], [["Ann", 7.5], ["Bo", float("nan")]])
-    >>> record([facts, table, Note("few rows", "warning")]) == {
-    ...     "rows": 7,
-    ...     "error": 0.5,
-    ...     "intervals": {"error": [0.25, 0.75]},
-    ...     "ages": [{"name": "Ann", "age": 7.5}, {"name": "Bo", "age": None}],
-    ...     "warnings": ["few rows"],
-    ... }
-    True
     """
     whole: dict[str, Any] = {}
     for block in blocks:

@@ -134,12 +134,6 @@ def evaluate(
     ``group``: a column of a table: rows of one value belong together, and intervals are for independent groups.
     Raises a DataError if there are no rows, one cannot be used, or there is no such column, and a ModelError if the
     model has no intervals, or it is to learn as well: these would know the rows.
-
-    >>> from tunefree import Plan, open_source, train
-    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
-    >>> evaluation.rows, evaluation.measures["auc"].value, evaluation.confusion.tolist()
-    (200, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
     model, unseen, is_class = trained.model, 0, trained.model.task == "classification"
     if interval is not None:

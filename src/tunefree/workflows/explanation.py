@@ -58,15 +58,6 @@ class Explainer:
 
     ``label``: the class whose margin is explained. By default the second of two classes, and of more classes the one
     that is predicted. Raises a ModelError if there is no such class.
-
-    >>> from tunefree import Plan, open_source, train
-    >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> trained = train(source, Plan(target="rich")).trained_
-    >>> explainer = Explainer(trained, decomposition_of(trained))
-    >>> explainer.names
-    ['(constant)', 'age']
-    >>> [explainer.of(batch).contributions.shape for batch in predict(trained, source, BadRows())]
-    [(400, 2)]
     """
 
     def __init__(self, trained: Any, decomposition: Decomposition, label: Any = None) -> None:

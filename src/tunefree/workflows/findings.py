@@ -66,15 +66,6 @@ def findings(trained: Trained) -> list[Finding]:
     """Findings about all rows that a model has learned.
 
     Findings about rows and classes come first; those about columns have their names.
-
-    >>> from tunefree.stream.source import open_source
-    >>> from tunefree.model_files.plan import Plan
-    >>> from tunefree.training.training import train
-    >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
-    >>> for finding in findings(train(open_source(table), Plan(target="rich", learner="scinol2"))):
-    ...     finding.column, finding.kind, finding.evidence[:28]
-    ('', 'classes', "class 'goo' has 1 of 1,201 r")
-    ('age', 'odd', 'alone predicts 99.92 % of 1,')
     """
     row_findings = [*order_findings(trained), *class_findings(trained), *pool_findings(trained)]
     row_findings += rise_findings(trained)

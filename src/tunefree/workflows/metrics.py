@@ -112,6 +112,10 @@ class Scored:
         arrays = {name: array[rows] for name, array in columns.items() if isinstance(array, np.ndarray)}
         return replace(self, means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
+    def share(self, flags: np.ndarray, rows: np.ndarray) -> Measure:
+        """The share of some rows that have a flag (n,), with its interval."""
+        return share_of(flags[rows], self.weight[rows], None if self.groups is None else self.groups[rows])
+
     @cached_property
     def rankings(self) -> list[Ranking]:
         """The rows, ranked by the probability of each class, or of the second of two."""
@@ -139,10 +143,29 @@ class Scored:
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.power is None:
-            return metrics
-        losses = self.means["loss"]
-        return metrics | count_metrics(self.power, self.exposure, targets, self.predictions, weight, losses)
+        return metrics if self.power is None else metrics | self._rate_metrics(self.power, weight)
+
+    def _rate_metrics(self, power: float, weight: np.ndarray) -> dict[str, float]:
+        """Metrics of rates by their exposures times sample weights, and by deviances, which ``weight`` is of.
+
+        Gini: twice the area between the ordered Lorenz curve and the diagonal.
+        """
+        total, rates = weight.sum(), self.targets
+        if not total > 0.0:
+            return dict.fromkeys(("deviance", "d2", "actual_over_expected", "gini"), math.nan)
+        exposure, ranking = np.where(weight > 0.0, self.exposure, 0.0), Ranking(-self.predictions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            deviance, mean = 2.0 * float(weight @ self.means["loss"] / total), float(weight @ rates / total)
+            at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
+            least = 2.0 * float(weight @ measured(Objective("regression", Tweedie(power)), rates, at_mean) / total)
+            actual, expected = float(exposure @ rates), float(exposure @ self.predictions)
+            shares, claims = ranking.sums(exposure), ranking.sums(exposure * rates)
+        metrics = {"deviance": deviance, "d2": 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan}
+        metrics |= {"actual_over_expected": actual / expected if expected > 0.0 else math.nan, "gini": math.nan}
+        if shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf:
+            shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
+            metrics["gini"] = float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
+        return metrics
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -159,11 +182,6 @@ def measures(scored: Scored) -> dict[str, Measure]:
     without each of them, and the interval is Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the
     scale of log-odds. There is none with fewer than 40 rows, and for the areas under curves with more than 20 classes.
     Groups of rows stay whole: they are dealt instead of rows. A metric that is the same without each of them has none.
-
-    >>> wrong = np.arange(100) < 10
-    >>> scored = Scored(np.ones(100), {"error": wrong * 1.0}, 1 * wrong, np.zeros(100, int), n_classes=2)
-    >>> [round(number, 3) for number in measures(scored)["error"]]
-    [0.1, 0.055, 0.174]
     """
     weight, without = scored.weight, list[dict[str, float]]()
     part_of = _parts_of(scored)
@@ -173,9 +191,7 @@ def measures(scored: Scored) -> dict[str, Measure]:
     measures: dict[str, Measure] = {}
     for name, value in scored.metrics(weight).items():
         if name in PROPORTIONS:
-            counts = ~np.isnan(scored.means[name]) & (weight > 0.0)
-            groups = None if scored.groups is None else scored.groups[counts]
-            ends = share_of(scored.means[name][counts], weight[counts], groups)[1:]
+            ends = scored.share(scored.means[name], ~np.isnan(scored.means[name]) & (weight > 0.0))[1:]
         else:
             ends = _jackknife(name, value, [others.get(name, math.nan) for others in without])
         measures[name] = Measure(value, *ends)
@@ -319,49 +335,6 @@ def mean_interval(
     return Measure(mean, *(float(_finite((mean / unit + side) * unit)) for side in (-half, half)))
 
 
-def count_metrics(
-    power: float,
-    exposure: np.ndarray,
-    rates: np.ndarray,
-    predicted: np.ndarray,
-    weight: np.ndarray,
-    losses: np.ndarray,
-) -> dict[str, float]:
-    """Metrics of rates from their exposures times sample weights, weights in deviances, and halves of deviances.
-
-    >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
-    >>> metrics = count_metrics(1.0, np.ones(2), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
-    >>> {name: round(value, 3) for name, value in metrics.items()}
-    {'deviance': 0.575, 'd2': 0.585, 'actual_over_expected': 1.0, 'gini': 0.5}
-    """
-    total = weight.sum()
-    if not total > 0.0:
-        return dict.fromkeys(("deviance", "d2", "actual_over_expected", "gini"), math.nan)
-    exposure = np.where(weight > 0.0, exposure, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviance, mean = 2.0 * float(weight @ losses / total), float(weight @ rates / total)
-        at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
-        least = 2.0 * float(weight @ measured(Objective("regression", Tweedie(power)), rates, at_mean) / total)
-        actual, expected = float(exposure @ rates), float(exposure @ predicted)
-    d2 = 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan
-    ratio = actual / expected if expected > 0.0 else math.nan
-    return {"deviance": deviance, "d2": d2, "actual_over_expected": ratio, "gini": gini(rates, predicted, exposure)}
-
-
-def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> float:
-    """Twice the area between the ordered Lorenz curve and the diagonal; NaN where nothing was counted.
-
-    >>> gini(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.2, 0.3]), np.ones(4))
-    0.5
-    """
-    ranking = Ranking(-predicted)
-    shares, claims = ranking.sums(exposure), ranking.sums(exposure * rates)
-    if not (shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf):
-        return math.nan
-    shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
-    return float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
-
-
 def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[list[float]]:
     """Exposures, predicted and actual rates, and actual over expected, by tenths of the exposure by predicted rate.
 
@@ -415,21 +388,15 @@ def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: in
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
     masses = np.add.reduceat(scored.weight[order], starts)
     part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
-    found = []
+    listed = []
     for rows in (order[part_of == part] for part in np.unique(part_of)):
-        weight, groups = scored.weight[rows], None if scored.groups is None else scored.groups[rows]
-        mean, share = float(np.average(values[rows], weights=weight)), share_of(flags[rows], weight, groups)
-        found.append(Part(mean, len(rows), share, float(weight.sum())))
-    return found
+        mean = float(np.average(values[rows], weights=scored.weight[rows]))
+        listed.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
+    return listed
 
 
 def calibration_error(scored: Scored) -> float:
-    """The expected calibration error of the most probable class of each row, with 15 bins of equal mass.
-
-    >>> scored = Scored(np.ones(10), {}, np.repeat([0, 1], [7, 3]), np.zeros(10, int), probability=np.full(10, 0.8))
-    >>> round(calibration_error(scored), 6)
-    0.1
-    """
+    """The expected calibration error of the most probable class of each row, with 15 bins of equal mass."""
     parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
     distances = [abs(part.share.value - part.mean) for part in parts]
     return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
@@ -452,12 +419,6 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
 
     Rows of a class that was never seen in training are left out. Empty in regression, and where there are too many
     probabilities to be kept.
-
-    >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
-    >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
-    >>> [rarest] = class_reliability(scored, ["no", "yes"])
-    >>> rarest.label, rarest.rows, rarest.ratio, rarest.is_predicted, len(rarest.tenths)
-    ('yes', 50, 1.0, False, 1)
     """
     if scored.scores is None:
         return []

@@ -170,12 +170,15 @@ def _left_out(truth: Truth, features: Features) -> dict[str, str]:
 
 def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs: int) -> np.ndarray:
     """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the peer has not seen."""
+    from sklearn import ensemble
+
     is_class = truth.task == "classification"
     if name == CONSTANT or (is_class and len(np.unique(truth.targets)) < 2):
         return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
     X, X_test = train.matrix, test.matrix
     if name == FOREST:
-        model = _forest(is_class).set_params(random_state=0, n_jobs=n_jobs)
+        kind = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
+        model = kind(random_state=0, n_jobs=n_jobs)
     elif name == BOOSTING:
         (X, X_test), model = _codes(train, test), _boosting(truth)
         model.set_params(random_state=0, categorical_features=list(range(train.n_numbers, X.shape[1])) or None)
@@ -229,12 +232,6 @@ def _linear(truth: Truth) -> Any:
         model, scoring = linear_model.TweedieRegressor(power=loss.power, link="log", max_iter=1000), None
     alphas = (1e-4, 1e-2, 1.0) if level is None else (0.0, 1e-3, 1e-2)
     return GridSearchCV(model, {"alpha": alphas}, scoring=scoring, cv=KFold(FOLDS, shuffle=True, random_state=0))
-
-
-def _forest(is_class: bool) -> Any:
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    return RandomForestClassifier() if is_class else RandomForestRegressor()
 
 
 def _boosting(truth: Truth) -> Any:

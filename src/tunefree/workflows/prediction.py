@@ -58,13 +58,6 @@ def predict(
     target, are predicted and learned instead. The model and the encoder are changed.
     Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
     there is no such column, and a ModelError if a checkpoint is to go on.
-
-    >>> from tunefree import Plan, open_source
-    >>> from tunefree.training.training import learn_batches, train
-    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> trained = train(source, Plan(target="rich", learner="scinol2"))
-    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), learn=learn_batches)]
-    [200]
     """
     check_kind(trained, source)
     kept = names_in(kept)

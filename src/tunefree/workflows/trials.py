@@ -118,10 +118,6 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
     """Rows to learn and to predict, of each part of a cross-validation by scikit-learn; groups stay whole.
 
     Parts have rows of all classes, as far as groups let them.
-
-    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 6), np.ones(12))
-    >>> [(len(before), test.tolist()) for before, test in splits(truth, in_order=True)][:2]
-    [(2, [2, 3]), (4, [4, 5])]
     """
     from sklearn import model_selection
 
