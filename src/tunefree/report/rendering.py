@@ -41,7 +41,7 @@ def _lines(block: Block) -> list[Any]:
             grid = _grid([row[:width] for row in rows], show_header=False)
             grid.columns[0].style, grid.columns[0].no_wrap = "bold", True
             return [*_title(block.title), grid, *([block.note] if block.note else [])]
-        case Table() if block.rows_shown():
+        case Table() if block.texts():
             grid = _grid(block.texts(), header_style="bold")
             for column, shown in zip(grid.columns, block.columns_shown(), strict=True):
                 column.header, column.justify = shown.title, "right" if shown.is_numeric else "left"

@@ -33,13 +33,9 @@ def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -
     ``weights``: a CSV file with a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the
     intercept, and a column of weights: one, or one named after each class where there are more than two.
 
-    ``loss`` is the mean loss of the ``predictions`` of so many ``rows``. ``lower_bounds`` has for each radius a lower
-    bound on the mean loss of every linear model of that radius. ``weights`` has bounds for the given ones, computed
-    from the slopes, and ``theorem``, that of the learner's own theorem. ``mixing`` has the mean ``loss`` of the
-    mixtures, where a row counts as its weight over the mean of those so far, that of their ``base``, and
-    ``loss_at_most``, the bound of :mod:`tunefree.theory.mixing`. ``order`` is as of :func:`order_of`. ``risk`` has
-    bounds on the loss and the error of future rows, if these are independent and alike, from ``rows`` without those
-    that chose a kernel.
+    ``lower_bounds`` has for each radius a lower bound on the mean loss of every linear model of that radius, and
+    ``weights`` bounds for the given ones from the slopes, and by the learner's own theorem. ``mixing`` is by
+    :mod:`tunefree.theory.mixing`, ``order`` by :func:`order_of`, and ``risk`` for rows that are independent and alike.
     Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
     """
     model = trained.model

@@ -177,16 +177,17 @@ class Scored:
 def measures(scored: Scored) -> dict[str, Measure]:
     """Metrics of scored rows with 95 % confidence intervals, for independent rows or groups.
 
-    Shares of rows have Wilson's interval, with Kish's effective number of rows where rows have weights. The others have
-    that of the delete-a-group jackknife (Kott 2001): rows are dealt to 20 groups at random, the metric is computed
-    without each of them, and the interval is Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the
-    scale of log-odds. There is none with fewer than 40 rows, and for the areas under curves with more than 20 classes.
-    Groups of rows stay whole: they are dealt instead of rows. A metric that is the same without each of them has none.
+    Shares of rows have Wilson's interval; the others that of the delete-a-group jackknife (Kott 2001): rows, or groups
+    as a whole, are dealt to 20 parts at random, the metric is computed without each of them, and the interval is
+    Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the scale of log-odds. There is none with
+    fewer than 40 rows, for the areas under curves with more than 20 classes, and where no part changes the metric.
     """
     weight, without = scored.weight, list[dict[str, float]]()
-    part_of = _parts_of(scored)
-    if part_of is not None:
-        ranked = len(scored.rankings) <= MOST_RANKED
+    groups = np.arange(len(weight)) if scored.groups is None else scored.groups
+    present = np.unique(groups)
+    if len(present) >= LEAST_ROWS:
+        parts = np.random.default_rng(0).permutation(len(present)) % GROUPS
+        part_of, ranked = parts[np.searchsorted(present, groups)], len(scored.rankings) <= MOST_RANKED
         without = [scored.metrics(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
     measures: dict[str, Measure] = {}
     for name, value in scored.metrics(weight).items():
@@ -196,17 +197,6 @@ def measures(scored: Scored) -> dict[str, Measure]:
             ends = _jackknife(name, value, [others.get(name, math.nan) for others in without])
         measures[name] = Measure(value, *ends)
     return measures
-
-
-def _parts_of(scored: Scored) -> np.ndarray | None:
-    """The part (n,) of each row, all rows of a group in one; None where there are too few rows or groups."""
-    groups = np.arange(len(scored.weight)) if scored.groups is None else scored.groups
-    present = np.unique(groups)
-    if len(present) < LEAST_ROWS:
-        return None
-    group_parts = np.random.default_rng(0).permutation(len(present)) % GROUPS
-    parts: np.ndarray = group_parts[np.searchsorted(present, groups)]
-    return parts
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -248,9 +238,6 @@ def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[flo
     """The 95 % interval of a share of rows, with Kish's effective number of rows.
 
     ``variance``: of the share, where rows are dependent; the effective number of rows is no larger than it says.
-
-    >>> [round(end, 3) for end in wilson(0.1, np.ones(100))]
-    [0.055, 0.174]
     """
     squares = weight @ weight
     if not squares > 0.0 or math.isnan(share):
