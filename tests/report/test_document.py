@@ -21,7 +21,6 @@ from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.certification import certified
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.metrics import Measure
@@ -105,7 +104,7 @@ def test_what_commands_print_is_what_pages_show(target):
     for blocks in (
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
-        certificates(trained, certified(trained)),
+        certificates(trained),
         summary(trained, Path("people.model"), for_programs=True),
     ):
         shown, read = printed(blocks), on_page(blocks)

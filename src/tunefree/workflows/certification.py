@@ -1,11 +1,10 @@
-"""Guarantees from one pass of a model: about every linear model, about given weights, and about future rows."""
+"""Weights of linear models from files, theorems about them, and the order of the rows."""
 
 from __future__ import annotations
 
 import copy
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,61 +12,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from tunefree.core.errors import DataError, ModelError, nearest
-from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.core.errors import DataError, nearest
 from tunefree.learners import ALL
-from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
-from tunefree.theory.mixing import mixing_excess
-
-RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-PROGRESSIVE = "each predicted before it was learned"
-DELTA = 0.05  # probability that the bound on the risk fails
-
-
-def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """All guarantees that the sums kept during the pass prove, by name; those that do not apply are left out.
-
-    ``weights``: a CSV file with a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the
-    intercept, and a column of weights: one, or one named after each class where there are more than two.
-
-    ``lower_bounds`` has for each radius a lower bound on the mean loss of every linear model of that radius, and
-    ``weights`` bounds for the given ones from the slopes, and by the learner's own theorem. ``mixing`` is by
-    :mod:`tunefree.theory.mixing`, ``order`` by :func:`order_of`, and ``risk`` for rows that are independent and alike.
-    Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
-    """
-    model = trained.model
-    certificate = model.certificate()
-    if certificate.rounds == 0:
-        raise ModelError("the model has seen no rows; train it first")
-    evidence_loss = certificate.loss / certificate.weight
-    # The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
-    # row that is learned in several rounds those before each of them.
-    metrics = trained.progress.progressive[0]
-    mean = metrics.mean_loss() if metrics.weight > 0.0 else evidence_loss
-    proved: dict[str, Any] = {
-        "rows": certificate.rounds,
-        "loss": mean,
-        "predictions": PROGRESSIVE,
-        "lower_bounds": dict(certificate.table(RADII)),
-    }
-    if weights is not None:
-        given = read_weights(trained, weights)
-        at_least = (certificate.loss - certificate.regret(given)) / certificate.weight
-        proved["weights"] = {"loss_at_least": at_least, "regret_at_most": mean - at_least}
-        if (bound := theorem_of(trained, given).value) is not None:
-            proved["weights"]["theorem"] = bound / certificate.weight
-    proved |= _mixing_cost(model.predictor.mixtures)
-    if model.pool is not None:
-        proved |= _interval_coverage([context.conformal for context in model.pool.contexts])
-    risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    proved |= order_of(trained)
-    refuted = "order" in proved and proved["order"]["depends_on_rows"]
-    if not refuted and any(bound is not None for bound in risks.values()):
-        proved["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
-    return proved
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
@@ -81,37 +30,6 @@ def order_of(trained: Trained) -> dict[str, Any]:
     finding = trained.order.finding()
     order = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
     return {"order": order | finding._asdict()}
-
-
-def _mixing_cost(mixtures: Sequence[Mixture]) -> dict[str, Any]:
-    """The cost of mixing, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
-    mixtures = [mixture for mixture in mixtures if mixture.top.rounds[0] > 0]
-    if not mixtures:
-        return {}
-    accounts = [(mixture.account, int(mixture.top.rounds[0])) for mixture in mixtures]
-    weight = sum(float(account.weight[0]) for account, _ in accounts)
-    base, loss = (sum(float(account.losses[level]) for account, _ in accounts) / weight for level in range(2))
-    at_most = base + sum(mixing_excess(account, rounds) for account, rounds in accounts) / weight
-    rounds = sum(rounds for _, rounds in accounts)
-    return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
-
-
-def _interval_coverage(records: Sequence[ConformalRecord]) -> dict[str, Any]:
-    """How often intervals, or sets, that followed the stream covered the next row, over all contexts.
-
-    Empty where no row has a score.
-    """
-    rows = sum(int(record.adaptive.rows[0]) for record in records)
-    if not rows:
-        return {}
-    coverages: dict[float, dict[str, float]] = {}
-    for record in records:
-        share = int(record.adaptive.rows[0]) / rows
-        for level, coverage in record.followed().items():
-            sums = coverages.setdefault(level, {"covered": 0, "at_least": 0})
-            for name, part in zip(sums, coverage, strict=True):
-                sums[name] += share * part
-    return {"coverage": {"rows": rows, "asked": coverages}}
 
 
 def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
@@ -146,6 +64,8 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     """Weights (d, K) of a linear model from a CSV file.
 
+    It has a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the intercept, and a column of
+    weights: one, or one named after each class where there are more than two.
     Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """
     model, outputs = trained.model, ["weight"]
