@@ -122,9 +122,10 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 def learned(trained: Trained) -> Section:
     """Facts about the rows and columns that a model was learned of."""
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_facts_of_pool(trained.model.pool)]
     tables = table_of_columns(trained, MOST)
-    facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
+    facts = [
+        fact for fact in facts_of_model(trained) if not (tables and fact.key.endswith("_columns"))
+    ]  # of which the table tells
     return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 
@@ -133,21 +134,27 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
     ``for_programs``: with where the loss rose, and the bounds of the certificate.
     """
-    blocks: list[Block] = [
-        Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
-    ]
+    blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
     blocks += tables_of_reasons(trained.progress.tally.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
-def facts_of_goal(trained: Trained) -> list[Fact]:
-    """Facts about the target, the loss and the learner."""
-    model = trained.model
+def facts_of_model(trained: Trained) -> list[Fact]:
+    """Facts about the target, the loss, the learner, the rows, and settings of trees, which later rows chose."""
+    model, pool = trained.model, trained.model.pool
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
     facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda _: learner_name(model))]
-    return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
+    facts += [] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")]
+    facts += facts_of_rows(trained)
+    if pool is not None and not pool.only_predicts:
+        known_rows, rows = pool.known_rows
+        title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
+        facts.append(Fact(title, known_rows, lambda n: f"{n:,} of {rows:,}", "known_rows"))
+    for kind, settings in settings_of_trees(None if pool is None else pool.members.growth).items():
+        facts.append(Fact(f"{kind} trees", settings._asdict(), lambda of: Settings(**of).in_words(), f"{kind}_trees"))
+    return facts
 
 
 def facts_of_rows(trained: Trained) -> list[Fact]:
@@ -183,21 +190,8 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     return f"{goal} {changes}; without {without} and learners on leaves"
 
 
-def _facts_of_pool(pool: Any) -> list[Fact]:
-    """Rows of a pool that were known, and settings of its trees, which later rows chose."""
-    facts = list[Fact]()
-    if pool is not None and not pool.only_predicts:
-        known, rows = pool.known_rows
-        title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
-        facts.append(Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows"))
-    growth = None if pool is None else pool.members.growth
-    for kind, settings in settings_of_trees(growth).items():
-        facts.append(Fact(f"{kind} trees", settings._asdict(), lambda of: Settings(**of).in_words(), f"{kind}_trees"))
-    return facts
-
-
 def losses(trained: Trained) -> list[Fact]:
-    """Mean loss and error of the first pass, and the loss to expect of new rows.
+    """Mean loss and error of the first pass, the loss to expect of new rows, and the number of rises.
 
     Formats say where a sum has ended at the largest number.
     """
@@ -214,6 +208,8 @@ def losses(trained: Trained) -> list[Fact]:
             Fact(f"estimated {named[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
             Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
         ]
+    if trained.rises is not None:
+        facts.append(Fact("rises of the loss", trained.rises.count, COUNT, "drift_count"))
     return facts
 
 
@@ -238,13 +234,6 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     passes = enumerate(progress.progressive, 1)
     rows = [[number, *((one.mean_loss(), one.mean_error()) if one.rows else (None, None))] for number, one in passes]
     return [Table("Passes", columns, rows)]
-
-
-def facts_of_drifts(trained: Trained) -> list[Fact]:
-    """The number of rises of the loss; empty where it is not known."""
-    if trained.rises is None:
-        return []
-    return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
@@ -299,9 +288,11 @@ def blocks_of_model(
     if hasattr(model, "facts"):  # of another kind than those of this package
         blocks: list[Block] = [Facts(model.facts(trained)), *tables]
     else:
-        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_facts_of_pool(model.pool)]
-        facts += [*losses(trained), *facts_of_drifts(trained)]
-        blocks = [Facts(facts), *tables_of_passes(trained), *notes_of(findings(trained))]
+        blocks = [
+            Facts([*facts_of_model(trained), *losses(trained)]),
+            *tables_of_passes(trained),
+            *notes_of(findings(trained)),
+        ]
         blocks += [*blocks_of_drifts(trained), *tables]
         blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
         blocks += [Data(name, value) for name, value in order_of(trained).items()]

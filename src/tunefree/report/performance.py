@@ -24,7 +24,7 @@ from tunefree.report.formats import (
     weight,
     weights_named,
 )
-from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
+from tunefree.report.learned import blocks_of_drifts, losses, names_of_losses, tables_of_passes
 from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
 from tunefree.workflows.metrics import Measure, calibration_error, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
@@ -78,7 +78,7 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
     drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
     blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
-    blocks += [Facts([*losses(trained), *facts_of_drifts(trained)], "While it learned", PROGRESSIVE)]
+    blocks += [Facts(losses(trained), "While it learned", PROGRESSIVE)]
     return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
 
@@ -248,8 +248,17 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     classes = tested.classes
     rows = [one[:6] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
-    blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
+    blocks: list[Block] = [
+        Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True)
+    ]
+    if never := [one for one in classes if not one.is_predicted]:
+        others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
+        named = f"Class {never[0].label!r} is never predicted{others}, and has {PERCENT(never[0].share)} of the rows."
+        weights = "`train --class-weight`"
+        decide = f"{weights} decides"
+        if len(labels) == 2:
+            decide = f"`predict --threshold P`, the least probability of {labels[1]!r}, and {weights} decide"
+        blocks.insert(0, Note(f"{named} {decide} when it is.", "warning"))
     for one in classes[:1]:
         title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
         titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
@@ -260,20 +269,6 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
             Table(title, columns, [part[:3] for part in one.tenths], about, "tenths"),
         ]
     return blocks
-
-
-def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
-    """A line where classes that rows have are predicted for none of them."""
-    never = [one for one in tested.classes if not one.is_predicted]
-    if not never:
-        return []
-    rarest, share = never[0], f"{100 * never[0].share:.2f} %"
-    others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
-    named = f"Class {rarest.label!r} is never predicted{others}"
-    decides = "`train --class-weight` decides"
-    if len(labels) == 2:
-        decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
-    return [f"{named}, and has {share} of the rows. {decides} when it is."]
 
 
 def _calibration(
