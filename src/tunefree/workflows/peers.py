@@ -84,7 +84,12 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
     n = sum(table.num_rows for table in tables)
     numbers, categories, texts, unseen = list[np.ndarray](), list[np.ndarray](), list[np.ndarray](), list[str]()
     for column in columns:
-        arrays = [_array_of(table, column.name) for table in tables]
+        arrays = [
+            table.column(column.name).combine_chunks()
+            if column.name in table.schema.names
+            else pa.nulls(table.num_rows, pa.string())
+            for table in tables
+        ]
         if column.kind == Text.kind:
             chunks = [converted(column, array, Faults()) for array in arrays]
             texts.append(pa.chunked_array(chunks).fill_null("").to_numpy())
@@ -93,13 +98,6 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
         else:
             (categories if values.are_codes else numbers).append(np.clip(values.numbers, -LARGEST, LARGEST))
     return Features(np.column_stack([np.empty((n, 0)), *numbers, *categories]), len(numbers), texts), unseen
-
-
-def _array_of(table: Any, name: str) -> Any:
-    """A column as one array, of nulls where there is none."""
-    if name not in table.schema.names:
-        return pa.nulls(table.num_rows, pa.string())
-    return table.column(name).combine_chunks()
 
 
 def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison | None:
@@ -132,11 +130,13 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
 
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
     left_out, counts = _left_out(truth, features), truth.weight > 0.0
-    chosen = [name for name in (CONSTANT, _linear_name(truth), *TREES) if name not in left_out]
+    is_class = truth.task == "classification"
+    linear = "logistic regression" if is_class else LINEAR.get(kind_of(truth.loss), LINEAR["square"])
+    chosen = [name for name in (CONSTANT, linear, *TREES) if name not in left_out]
     left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
     if features.texts and {*TREES} & {*chosen}:
         left_out |= {"texts": "the trees of peers do not see them"}
-    if truth.task == "classification":
+    if is_class:
         counts &= truth.targets < len(truth.classes)
 
     def learn(name: str, learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
@@ -147,11 +147,6 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
         return predictions, time.perf_counter() - began
 
     return {name: partial(learn, name) for name in chosen}, left_out
-
-
-def _linear_name(truth: Truth) -> str:
-    is_class = truth.task == "classification"
-    return "logistic regression" if is_class else LINEAR.get(kind_of(truth.loss), LINEAR["square"])
 
 
 def _left_out(truth: Truth, features: Features) -> dict[str, str]:
