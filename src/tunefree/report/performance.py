@@ -26,7 +26,7 @@ from tunefree.report.formats import (
 )
 from tunefree.report.learned import blocks_of_drifts, losses, names_of_losses, tables_of_passes
 from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
-from tunefree.workflows.metrics import Measure, calibration_error, equal_parts, lift
+from tunefree.workflows.metrics import Measure, calibration_error, class_reliability, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
@@ -100,15 +100,15 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
     if column := weights_named(trained.plan, scored.weight):
         facts += [Fact("weighted by", column), Fact("sum of weights", float(scored.weight.sum()), WEIGHT)]
     facts += facts_of_measures(tested.measures, trained.model)
-    if tested.confusion is not None:
+    if scored.codes is not None:
         facts.append(Fact("calibration error", calibration_error(scored), FIGURES))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
     blocks: list[Block] = [Facts(facts, title, INTERVALS.format(_units(tested)) if has_intervals else "")]
-    if tested.confusion is not None:
+    if scored.codes is not None:
         labels = trained.model.classes
-        return [*blocks, _confusion(labels, tested, tested.confusion), *_reliability(tested, labels)]
+        return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
     places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
     x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
@@ -138,10 +138,11 @@ def _stream(trained: Trained) -> list[Block]:
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 
 
-def _confusion(classes: list[Any], tested: Evaluation, matrix: np.ndarray) -> Table:
+def _confusion(classes: list[Any], tested: Evaluation) -> Table:
     """The confusion matrix: rows of each class by the class predicted; people see it where classes are few."""
-    labels = [*classes, "(unseen)"] if tested.unseen else classes
-    rows = [[label, *row] for label, row in zip(labels, matrix.tolist(), strict=False)]
+    labels, matrix = [*classes, "(unseen)"], tested.scored.confusion(tested.scored.weight).tolist()
+    rows = [[label, *row] for label, row in zip(labels, matrix, strict=True)]
+    rows = rows if tested.unseen else rows[:-1]
     columns = [Column("class \\ predicted", text, "class")]
     columns += [Column(str(label), weight, f"predicted_{label}") for label in classes]
     shown = None if len(classes) <= FEW_CLASSES else ()
@@ -245,7 +246,7 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
-    classes = tested.classes
+    classes = class_reliability(tested.scored, labels)
     rows = [one[:6] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [

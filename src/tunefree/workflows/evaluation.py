@@ -35,7 +35,7 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.workflows.metrics import MOST_SCORES, ClassReliability, Measure, Scored, class_reliability, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
@@ -56,9 +56,7 @@ class Evaluation(NamedTuple):
 
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
-    confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
-    classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
 
     @property
@@ -172,8 +170,7 @@ def evaluate(
     if by is not None:
         values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
         slices = [Slice(name, len(rows), measures(scored.part(rows))) for name, rows in slices_of(by, values_of_rows)]
-    confusion = scored.confusion(scored.weight) if is_class else None
-    return Evaluation(unseen, measures(scored), confusion, slices, class_reliability(scored, model.classes), scored)
+    return Evaluation(unseen, measures(scored), slices, scored)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
