@@ -72,7 +72,7 @@ def evaluate(
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
     from tunefree.report import findings, performance
-    from tunefree.report.decisions import Costs, blocks_of_decisions, decisions
+    from tunefree.report.decisions import Costs, decisions
     from tunefree.workflows import evaluation
 
     costs = None if cost is None else Costs.parsed(cost)
@@ -83,5 +83,5 @@ def evaluate(
     tell_of_rows(bad)
     blocks = performance.evaluation(trained, result, by)
     if (cost, threshold, class_) != (None, None, None):
-        blocks += blocks_of_decisions(decisions(result.scored, trained.model.classes, class_, costs, threshold))
+        blocks += decisions(result.scored, trained.model.classes, class_, costs, threshold)
     show([*blocks, *(findings.rows_of(bad) if json else [])], json)

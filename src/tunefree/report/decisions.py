@@ -31,7 +31,7 @@ EVERY = 10  # threshold of this curve that people see
 MOST_POINTS = 200  # of a curve
 EVEN = 0.5  # the threshold of decisions for the more probable of two classes
 COST, THRESHOLD, BENEFIT = Format(".4f"), Format(".3g"), Format("+.4f")
-SHARES = ("acted_on", "sensitivity", "specificity", "positive_predictive_value", "negative_predictive_value")
+SHARES = ("acted on", "sensitivity", "specificity", "positive predictive value", "negative predictive value")
 NOTE = "Rows are acted on where the probability is at least the threshold. Intervals: 95 %, Wilson's."
 OF_COSTS = (
     "The threshold by the costs is best if probabilities are calibrated. That of the least cost was looked for on these"
@@ -76,37 +76,10 @@ class Costs(NamedTuple):
         return 1.0 / (1.0 + self.fn / self.fp)
 
 
-class Decision(NamedTuple):
-    """Hits and misses of acting from a threshold on; shares have 95 % intervals."""
-
-    name: str  # of the threshold
-    threshold: float
-    cost: Measure | None  # mean of a row; None without costs
-    acted_on: Measure
-    sensitivity: Measure
-    specificity: Measure
-    positive_predictive_value: Measure
-    negative_predictive_value: Measure
-
-
-class Decisions(NamedTuple):
-    """Decisions for a class against all others."""
-
-    label: Any
-    rows: int
-    share: Measure  # of rows of the class
-    decisions: list[Decision]
-    benefits: list[tuple[float, float, float]]  # thresholds, and net benefits of acting from these on and on all rows
-    curves: dict[str, np.ndarray]  # (points, 2) by name; none where all rows are of the class, or none is
-    costs: Costs | None
-    cost_of_all: float | None  # mean cost of a row if all are acted on, and if none is
-    cost_of_none: float | None
-
-
 def decisions(
     scored: Scored, labels: Sequence[Any], label: Any = None, costs: Costs | None = None, threshold: float | None = None
-) -> Decisions:
-    """Decisions for a class by its probability, on scored rows.
+) -> list[Block]:
+    """Decisions for a class by its probability, on scored rows: hits and misses, costs, curves and net benefit.
 
     ``labels``: of the classes.
     ``label``: of the class, as it is or as a text; of two classes by default the second.
@@ -116,10 +89,45 @@ def decisions(
 
     >>> codes, scores = np.array([0, 0, 1, 1]), np.array([[0.1], [0.6], [0.4], [0.9]])
     >>> scored = Scored(np.ones(4), {}, codes, np.zeros(4, int), scores, n_classes=2)
-    >>> decided = decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))
-    >>> [(one.name, round(one.threshold, 3), one.cost.value) for one in decided.decisions]
-    [('even odds', 0.5, 1.5), ('by the costs', 0.167, 0.25), ('least cost', 0.25, 0.25)]
+    >>> [(fact.name, fact.text()) for fact in decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))[0].facts][-2:]
+    [('threshold: least cost', '0.25'), ('cost of a row: least cost', '0.2500')]
     """
+    k = _place_of_class(scored, labels, label, threshold)
+    rows = scored.part(scored.weight > 0.0)
+    probability, is_of_class, weight = rows.probability_of(k), rows.codes == k, rows.weight
+    share, ranking = share_of(is_of_class, weight, rows.groups), Ranking(probability)
+    hits, alarms = (np.append(0.0, ranking.sums(weight * flags)) for flags in (is_of_class, ~is_of_class))
+    facts = [Fact("class", labels[k]), Fact("rows", len(weight), COUNT)]
+    facts.append(Fact("share of the class", share, TENTHS_OF_PERCENT, "share"))
+    named = {"even odds": EVEN} if threshold is None else {"asked for": threshold}
+    if costs is not None:
+        named |= {"by the costs": costs.threshold, "least cost": _cheapest(ranking, hits, alarms, weight.sum(), costs)}
+        of_all, of_none = (np.average(one, weights=weight) for one in (costs.fp * ~is_of_class, costs.fn * is_of_class))
+        facts += [
+            Fact("cost of a false alarm", costs.fp, Format("g"), "cost_fp"),
+            Fact("cost of a miss", costs.fn, Format("g"), "cost_fn"),
+            Fact("cost of a row if all are acted on", float(of_all), FIGURES, "cost_of_all"),
+            Fact("cost of a row if none is", float(of_none), FIGURES, "cost_of_none"),
+        ]
+    columns, shares = [Column("share")], []
+    for name, t in named.items():
+        facts.append(Fact(f"threshold: {name}", t, THRESHOLD))
+        if costs is not None:
+            facts.append(Fact(f"cost of a row: {name}", _cost(rows, probability >= t, is_of_class, costs), COST))
+        title = f"{name}, from {THRESHOLD(t)} on"
+        columns.append(Column(title, TENTHS_OF_PERCENT.with_ends, name.replace(" ", "_")))
+        shares.append(_shares(rows, probability >= t, is_of_class))
+    cells = list(zip(SHARES, *shares, strict=True))
+    return [
+        Facts(facts, f"Decisions for {labels[k]}", OF_COSTS if costs else "", "decisions"),
+        Table("What thresholds hit and miss", columns, cells, NOTE, "decided_shares", is_wide=len(columns) > 2),
+        *_charts_of_shares(labels[k], share.value, curves(hits, alarms)),
+        *_benefits(probability, is_of_class, weight, share.value),
+    ]
+
+
+def _place_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold: float | None) -> int:
+    """The place of the class among ``labels``; an error where nothing can be decided."""
     if scored.codes is None:
         raise ModelError(
             "decisions are for classes, and this model predicts numbers; leave `cost`, `threshold` and `class` out"
@@ -134,29 +142,7 @@ def decisions(
         raise ModelError("the rows have too many probabilities to be kept; decide on fewer rows")
     if not (scored.weight > 0.0).any():
         raise ModelError("all rows have a weight of 0, so that nothing can be decided; give rows with a weight above 0")
-    rows = scored.part(scored.weight > 0.0)
-    probability, is_of_class, weight = rows.probability_of(k), rows.codes == k, rows.weight
-    ranking = Ranking(probability)
-    hits, alarms = (np.append(0.0, ranking.sums(weight * flags)) for flags in (is_of_class, ~is_of_class))
-    named = {"even odds": EVEN} if threshold is None else {"asked for": threshold}
-    extremes: list[float | None] = [None, None]
-    if costs is not None:
-        named |= {"by the costs": costs.threshold, "least cost": _cheapest(ranking, hits, alarms, weight.sum(), costs)}
-        of_rows = costs.fp * ~is_of_class, costs.fn * is_of_class  # of all acted on, and of none
-        extremes = [float(np.average(costs_of_rows, weights=weight)) for costs_of_rows in of_rows]
-    share, benefits = share_of(is_of_class, weight, rows.groups), []
-    for t in THRESHOLDS.tolist():
-        worth = np.where(is_of_class, 1.0, -t / (1.0 - t))
-        benefit = float(weight @ ((probability >= t) * worth) / weight.sum())
-        benefits.append((t, benefit, share.value - (1.0 - share.value) * t / (1.0 - t)))
-    decided = [_decision(rows, probability, is_of_class, name, t, costs) for name, t in named.items()]
-    curves = {}
-    if hits[-1] > 0.0 and alarms[-1] > 0.0:
-        precision = np.append(1.0, hits[1:] / (hits[1:] + alarms[1:]))
-        curves = {"roc": (alarms / alarms[-1], hits / hits[-1]), "precision": (hits / hits[-1], precision)}
-    some = np.unique(np.linspace(0, len(hits) - 1, MOST_POINTS).astype(int))
-    points = {name: np.column_stack(curve)[some] for name, curve in curves.items()}
-    return Decisions(labels[k], len(weight), share, decided, benefits, points, costs, *extremes)
+    return k
 
 
 def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: float, costs: Costs) -> float:
@@ -168,85 +154,62 @@ def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: flo
     return float(middles[np.abs(middles - costs.threshold).argmin()])
 
 
-def _decision(
-    rows: Scored, probability: np.ndarray, is_of_class: np.ndarray, name: str, threshold: float, costs: Costs | None
-) -> Decision:
-    acted_on, cost = probability >= threshold, None
-    if costs is not None:
-        cost_of_rows = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
-        cost = mean_interval(cost_of_rows, rows.weight, rows.groups)
-        cost = cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
-    shares = [
-        rows.share(flags, among)
-        for flags, among in (
-            (acted_on, np.ones(len(acted_on), bool)),
-            (acted_on, is_of_class),
-            (~acted_on, ~is_of_class),
-            (is_of_class, acted_on),
-            (~is_of_class, ~acted_on),
-        )
-    ]
-    return Decision(name, threshold, cost, *shares)
+def _cost(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray, costs: Costs) -> Measure:
+    """The mean cost of a row."""
+    of_rows = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
+    cost = mean_interval(of_rows, rows.weight, rows.groups)
+    return cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
 
 
-def blocks_of_decisions(decided: Decisions) -> list[Block]:
-    """The decisions, and the net benefit of all thresholds."""
-    facts = [Fact("class", decided.label), Fact("rows", decided.rows, COUNT)]
-    facts += [Fact("share of the class", decided.share, TENTHS_OF_PERCENT, "share")]
-    if decided.costs is not None:
-        facts += [
-            Fact("cost of a false alarm", decided.costs.fp, Format("g"), "cost_fp"),
-            Fact("cost of a miss", decided.costs.fn, Format("g"), "cost_fn"),
-            Fact("cost of a row if all are acted on", decided.cost_of_all, FIGURES, "cost_of_all"),
-            Fact("cost of a row if none is", decided.cost_of_none, FIGURES, "cost_of_none"),
-        ]
-    facts += [
-        fact
-        for one in decided.decisions
-        for fact in (
-            Fact(f"threshold: {one.name}", one.threshold, THRESHOLD),
-            Fact(f"cost of a row: {one.name}", one.cost, COST),
-        )
-        if fact.value is not None
-    ]
-    columns = [Column("share")]
-    for one in decided.decisions:
-        title = f"{one.name}, from {THRESHOLD(one.threshold)} on"
-        columns.append(Column(title, TENTHS_OF_PERCENT.with_ends, one.name.replace(" ", "_")))
-    rows = [[name.replace("_", " "), *(getattr(one, name) for one in decided.decisions)] for name in SHARES]
-    return [
-        Facts(facts, f"Decisions for {decided.label}", OF_COSTS if decided.costs else "", "decisions"),
-        Table("What thresholds hit and miss", columns, rows, NOTE, "decided_shares", is_wide=len(columns) > 2),
-        *_charts_of_shares(decided),
-        *_benefits(decided),
-    ]
+def _shares(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray) -> list[Measure]:
+    """The share of the rows that are acted on, sensitivity, specificity, and predictive values, as in SHARES."""
+    pairs = (
+        (acted_on, np.ones(len(acted_on), bool)),
+        (acted_on, is_of_class),
+        (~acted_on, ~is_of_class),
+        (is_of_class, acted_on),
+        (~is_of_class, ~acted_on),
+    )
+    return [rows.share(flags, among) for flags, among in pairs]
 
 
-def _charts_of_shares(decided: Decisions) -> list[Block]:
+def curves(hits: np.ndarray, alarms: np.ndarray) -> dict[str, np.ndarray]:
+    """The points (n, 2) of the ROC curve and of precision by hits, from sums of weights; none of rows of one kind."""
+    if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
+        return {}
+    shown = np.unique(np.linspace(0, len(hits) - 1, MOST_POINTS).astype(int))
+    precision = np.append(1.0, hits[1:] / (hits[1:] + alarms[1:]))
+    pairs = {"roc": (alarms / alarms[-1], hits / hits[-1]), "precision": (hits / hits[-1], precision)}
+    return {name: np.column_stack(pair)[shown] for name, pair in pairs.items()}
+
+
+def _charts_of_shares(label: Any, share: float, points: dict[str, np.ndarray]) -> list[Block]:
     """The ROC curve, and precision by the share of the class that is hit."""
-    hit, share = f"hits: share of {shortened(str(decided.label), LONGEST)}", decided.share.value
+    hit, charts = f"hits: share of {shortened(str(label), LONGEST)}", list[Block]()
     looks = {
         "roc": ("ROC curve", ("false alarms: share of the others", hit), (0.0, 1.0), OF_ROC),
         "precision": ("Precision and recall", (hit, "precision"), (share, share), OF_PRECISION),
     }
-    charts: list[Block] = []
-    for name, curve in decided.curves.items():
+    for name, curve in points.items():
         title, titles, chance, caption = looks[name]
-        draw = on_axes(draw_square, *curve.T, titles, chance)
-        charts.append(Chart(title, f"{len(curve)} points.", draw, caption))
+        charts.append(Chart(title, f"{len(curve)} points.", on_axes(draw_square, *curve.T, titles, chance), caption))
     return charts
 
 
-def _benefits(decided: Decisions) -> list[Block]:
+def _benefits(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray, share: float) -> list[Block]:
     """The net benefit by threshold, as a picture and as a table."""
-    thresholds, model, everyone = map(list, zip(*decided.benefits, strict=True))
+    thresholds, benefits = THRESHOLDS.tolist(), list[float]()
+    for t in thresholds:
+        worth = np.where(is_of_class, 1.0, -t / (1.0 - t))
+        benefits.append(float(weight @ ((probability >= t) * worth) / weight.sum()))
+    of_all = [share - (1.0 - share) * t / (1.0 - t) for t in thresholds]
     middle = len(thresholds) // 2
-    described = f"At {thresholds[middle]:.2g}: this model {model[middle]:.3g}, all {everyone[middle]:.3g}."
-    named = {"this model": model, "all": everyone, "none": [0.0] * len(thresholds)}
+    described = f"At {thresholds[middle]:.2g}: this model {benefits[middle]:.3g}, all {of_all[middle]:.3g}."
+    named = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
     draw = on_axes(draw_thresholds, thresholds, named, ("threshold", "net benefit"))
     columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
-    shown = range(EVERY - 1, len(thresholds), EVERY)
+    rows, shown = list(zip(thresholds, benefits, of_all, strict=True)), range(EVERY - 1, len(thresholds), EVERY)
     return [
         Chart("Net benefit", described, draw, OF_BENEFIT),
-        Table("Net benefit", columns, decided.benefits, OF_BENEFIT, "net_benefit", shown, is_open=False),
+        Table("Net benefit", columns, rows, OF_BENEFIT, "net_benefit", shown, is_open=False),
     ]

@@ -16,7 +16,7 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
-from tunefree.report.decisions import Costs, blocks_of_decisions, decisions
+from tunefree.report.decisions import Costs, decisions
 from tunefree.report.document import Document, Fact, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
@@ -78,7 +78,7 @@ def report(
     if comparison is not None:
         sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
     if tested is not None and (len(model.classes) == 2 or costs is not None or label is not None):
-        blocks = blocks_of_decisions(decisions(tested.scored, model.classes, label, costs))
+        blocks = decisions(tested.scored, model.classes, label, costs)
         sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
     sections += [
         terms(trained, terms_of(trained)),
