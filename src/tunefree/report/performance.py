@@ -26,10 +26,10 @@ from tunefree.report.formats import (
 )
 from tunefree.report.learned import blocks_of_drifts, losses, names_of_losses, tables_of_passes
 from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
-from tunefree.workflows.metrics import Measure, calibration_error, class_reliability, equal_parts, lift
+from tunefree.workflows.metrics import PROPORTIONS, Measure, calibration_error, class_reliability, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
-SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
+SHARES = (*PROPORTIONS, "balanced_error")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
 TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
 TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
