@@ -180,13 +180,7 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
     return distinct
 
 
-def write(
-    trained: Trained,
-    source: Source,
-    output: str,
-    bad: BadRows,
-    layout: OutputColumns = PLAIN,
-) -> int:
+def write(trained: Trained, source: Source, output: str, bad: BadRows, layout: OutputColumns = PLAIN) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
     ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
