@@ -200,8 +200,8 @@ def losses(trained: Trained) -> list[Fact]:
     named, facts = names_of_losses(model), list[Fact]()
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
     for (title, write), (name, mean, total) in zip(named, sums, strict=True):
-        text = f"{'over ' if total >= MOST_SUMMED else ''}{write(mean)}{counted}"
-        facts.append(Fact(f"progressive {title}", mean, lambda _, text=text: text, f"progressive_{name}"))
+        over = "over " if total >= MOST_SUMMED else ""
+        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
@@ -211,6 +211,10 @@ def losses(trained: Trained) -> list[Fact]:
     if trained.rises is not None:
         facts.append(Fact("rises of the loss", trained.rises.count, COUNT, "drift_count"))
     return facts
+
+
+def _counted(write: Any, over: str, counted: str, mean: float) -> str:
+    return f"{over}{write(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:

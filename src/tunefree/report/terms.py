@@ -58,7 +58,8 @@ def blocks_of_terms(
     sizes, errors, noise = (array.tolist() for array in (columns.sizes, columns.errors, columns.noise))
     format = Format(THREE.spec_of(float(np.abs(columns.sizes).max(initial=0.0))))  # so that the digits stand in line
     header = [Column("column"), *(Column(name, format) for name in ("importance", "standard error", "noise"))]
-    rows, data = list(zip(columns.names, sizes, errors, noise, strict=True)), [Data("sampled_rows", columns.rows)]
+    rows: list[Any] = list(zip(columns.names, sizes, errors, noise, strict=True))
+    data = [Data("sampled_rows", columns.rows)]
     note, words = describe_importance(decomposition, columns), list[Block]()
     title, caption = f"mean absolute contribution to the {margin_name(decomposition)}", MOST_IMPORTANT
     if columns.judges is None:  # noise is not known

@@ -244,7 +244,7 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
         codes = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
         codes = np.where(is_missing, -1, codes)
         ends = {k: (numbers[codes == k].min(), numbers[codes == k].max()) for k in np.unique(codes[~is_missing])}
-        names = {k: f"{low:g} to {high:g}" for k, (low, high) in ends.items()}
+        names: dict[int, str | None] = {k: f"{low:g} to {high:g}" for k, (low, high) in ends.items()}
     else:
         coded = plain.cast(pa.string()).dictionary_encode()
         codes, labels = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
@@ -253,7 +253,8 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
         if len(order) > MOST_SLICES:
             codes = np.where(np.isin(codes, order[MOST_SLICES:]), len(labels), codes)
             names[len(labels)] = OTHERS
-    names |= {-1: None} if (codes < 0).any() else {}
+    if (codes < 0).any():
+        names[-1] = None
     return [(name, np.flatnonzero(codes == k)) for k, name in names.items()]
 
 
