@@ -73,16 +73,12 @@ class ColumnView(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnsView:
-    """The result of :func:`columns`; printed, it is a table.
-
-    ``where``: which rows these are.
-    ``task``, ``why``: what a training would learn, and why; empty without a target.
-    """
+    """The result of :func:`columns`; printed, it is a table."""
 
     name: str
     rows: int
-    where: str
-    task: str
+    where: str  # which rows these are
+    task: str  # that a training would learn, and why; empty without a target
     why: str
     columns: list[ColumnView]
     findings: list[Finding]

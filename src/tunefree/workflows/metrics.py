@@ -74,32 +74,20 @@ class Ranking:
 
 @dataclass
 class Scored:
-    """Rows with known targets as a model predicts them; metrics are functions of their weights.
-
-    ``means``: what a row adds to metrics that are means; NaN where it has none.
-    The arrays that follow are None where they do not apply.
-
-    ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
-    never seen in training.
-    ``scores`` (n, C): probabilities of the classes, or of the second of two.
-    ``targets``, ``predictions`` (n,): in regression.
-    ``probability`` (n,): of the most probable class.
-    ``power``, ``exposure`` (n,): of a loss of counts; targets and predictions are then rates.
-    ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
-    """
+    """Rows with known targets as a model predicts them; arrays are None where they do not apply."""
 
     weight: np.ndarray
-    means: dict[str, np.ndarray]
-    codes: Any = None
-    chosen: Any = None
-    scores: Any = None
-    targets: Any = None
+    means: dict[str, np.ndarray]  # what a row adds to metrics that are means; NaN where it has none
+    codes: Any = None  # (n,) of classes; n_classes stands for one that was never seen in training
+    chosen: Any = None  # (n,) the classes that are predicted
+    scores: Any = None  # (n, C) probabilities of the classes, or of the second of two
+    targets: Any = None  # (n,) in regression; with `power` these and predictions are rates
     predictions: Any = None
     n_classes: int = 0
-    power: float | None = None
-    exposure: Any = None
-    probability: Any = None
-    groups: Any = None
+    power: float | None = None  # of a loss of counts
+    exposure: Any = None  # (n,) times the sample weight
+    probability: Any = None  # (n,) of the most probable class
+    groups: Any = None  # (n,) numbers of the groups of rows, from 0, which only together are independent of others
 
     def probability_of(self, k: int) -> np.ndarray:
         """The probability (n,) of a class in each row."""

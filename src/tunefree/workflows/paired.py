@@ -32,18 +32,14 @@ LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
 
 
 class Truth(NamedTuple):
-    """Rows with known targets, by which models are judged.
-
-    ``targets`` (n,): places among ``classes``, or numbers, which are rates where rows have exposures.
-    ``groups`` (n,): numbers of the groups of rows, which only together are independent of others.
-    """
+    """Rows with known targets, by which models are judged."""
 
     task: str
     loss: str | None
     classes: list[Any]
-    targets: np.ndarray
+    targets: np.ndarray  # (n,) places among the classes, or numbers, which are rates where rows have exposures
     weight: np.ndarray
-    groups: np.ndarray | None = None
+    groups: np.ndarray | None = None  # (n,) numbers of groups of rows, which only together are independent of others
 
     def at(self, rows: np.ndarray) -> Truth:
         """Some of the rows."""
@@ -95,23 +91,18 @@ class Contender(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A model, the first of the contenders, beside others on the same rows.
-
-    ``how``: by which rows the models learned and were judged, in words.
-    ``left_out``: peers that cannot take part, and why.
-    ``unseen``: rows whose class no model knows, which count as errors and have no loss.
-    """
+    """A model, the first of the contenders, beside others on the same rows."""
 
     target: str
     task: str
     loss: str
     contenders: list[Contender]
     rows: int
-    how: str
+    how: str  # by which rows the models learned and were judged, in words
     groups: int = 0
-    unseen: int = 0
+    unseen: int = 0  # rows whose class no model knows, which count as errors and have no loss
     classes: list[Any] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # peers that cannot take part, and why
 
     @property
     def model(self) -> Contender:

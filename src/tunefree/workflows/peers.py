@@ -48,15 +48,11 @@ Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
 
 
 class Features(NamedTuple):
-    """Columns of some rows as scikit-learn takes them.
+    """Columns of some rows as scikit-learn takes them."""
 
-    ``matrix`` (n, d): numbers, and then codes of categories; NaN where they are missing.
-    ``texts``: arrays (n,), one a column.
-    """
-
-    matrix: np.ndarray
+    matrix: np.ndarray  # (n, d) numbers, and then codes of categories; NaN where they are missing
     n_numbers: int
-    texts: list[np.ndarray]
+    texts: list[np.ndarray]  # (n,) each
 
     def at(self, rows: np.ndarray) -> Features:
         """Some of the rows."""

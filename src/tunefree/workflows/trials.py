@@ -41,19 +41,15 @@ OF_MODELS = "on the same rows"
 
 
 class Data(NamedTuple):
-    """The rows of a source that can be used, in memory.
-
-    ``table``: their columns as they were read.
-    ``target`` (n,): Labels, or numbers, which are rates where rows have exposures; ``weight`` (n,) goes with them.
-    """
+    """The rows of a source that can be used, in memory."""
 
     source: Source
-    table: Any
+    table: Any  # their columns as they were read
     encoder: Any
     plan: Plan
     task: str
-    target: Any
-    weight: np.ndarray
+    target: Any  # Labels, or numbers (n,), which are rates where rows have exposures
+    weight: np.ndarray  # (n,) of these
 
     def rows(self, rows: np.ndarray, learning: bool) -> Source:
         """Some of the rows as a source; one to learn has columns of the kinds that all rows of the source have."""
