@@ -19,11 +19,6 @@ ABSENT = "-"
 class Format:
     """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
 
-    ``spec``: as of Python's ``format``; empty for as many significant digits as ``digits`` says.
-    ``scale``: by what numbers are multiplied before.
-    ``unit``: what follows the number.
-    ``sign``: "+" if positive numbers have their sign, too.
-
     The ends of an interval have as many decimals as the value.
 
     >>> COUNT(1234), PERCENT(0.125), FIGURES(0.25), COUNT(None), PERCENT(float("nan"))
@@ -34,11 +29,11 @@ class Format:
     ('54,321', '0.08479 to 0.10000', '1.000e-07')
     """
 
-    spec: str = ""
-    scale: float = 1.0
-    unit: str = ""
+    spec: str = ""  # as of Python's `format`; empty for significant digits
+    scale: float = 1.0  # of the number
+    unit: str = ""  # behind it
     digits: int = 4
-    sign: str = ""
+    sign: str = ""  # "+" if positive numbers have their sign, too
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value

@@ -27,7 +27,6 @@ MOST_RANKED = 20  # classes up to which the area under curves has an interval
 MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
-
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 TENTHS = 10
 BINS = 15  # of the calibration error
