@@ -13,7 +13,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, chunks_of, encoded
 from tunefree.workflows.columns import columns
-from tunefree.workflows.findings import alike_classes
+from tunefree.workflows.findings import class_findings
 
 WORDS = ["Anna", "None", "Ben", "null", "NA"]
 
@@ -147,7 +147,7 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
     labels = ["Yes", "no", "yes", "'no'"] * 20
     table = {"x": [k % 7 + 0.5 for k in range(80)], "y": labels}
     trained = tunefree.train(table, target="y", learner="scinol2").trained_
-    assert [finding.evidence.split(" differ")[0] for finding in alike_classes(trained)] == [
+    assert [finding.evidence.split(" differ")[0] for finding in class_findings(trained)] == [
         "the classes \"'no'\" and 'no'",
         "the classes 'Yes' and 'yes'",
     ]

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from tunefree.model_files.plan import Plan
+from tunefree.report.guarantees import certificates
+from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
 from tunefree.theory.mixing import mixing_excess
 from tunefree.training.training import train
-from tunefree.workflows.certification import certified
 
 N = 700
 RNG = np.random.default_rng(0)
@@ -38,13 +39,13 @@ def test_no_linear_model_is_below_what_is_certified_of_generations(of_labels, fa
     loss, radius = mean_losses(factor)
     bound = of_labels.model.certificate().lower_bound(radius)
     assert bound <= loss
-    assert factor > 0.5 or bound > 0.75 * certified(of_labels)["loss"]  # and it says something
+    assert factor > 0.5 or bound > 0.75 * record(certificates(of_labels))["loss"]  # and it says something
 
 
 def test_the_bound_on_mixing_is_the_sum_over_new_and_known_rows():
     table = {"a": np.tile(X[:300, 0], 3), "b": np.tile(X[:300, 1], 3), "label": np.tile(LABELS[:300], 3)}
     model = train(open_source(table), Plan(target="label"))
-    mixing = certified(model)["mixing"]
+    mixing = record(certificates(model))["mixing"]
     accounts = [(context.mixture.account, context.mixture.top.rounds[0]) for context in model.model.pool.contexts]
     assert [rounds for _, rounds in accounts] == [300, 600] and mixing["rows"] == 900
     excess = sum(account.losses[0] + mixing_excess(account, rounds) for account, rounds in accounts)
@@ -54,7 +55,7 @@ def test_the_bound_on_mixing_is_the_sum_over_new_and_known_rows():
 def test_numbers_have_a_bound_too():
     y = SCORES + 0.5 * RNG.standard_t(3.0, N)
     model = trained(y, task="regression")
-    mixing, certificate = certified(model)["mixing"], model.model.certificate()
+    mixing, certificate = record(certificates(model))["mixing"], model.model.certificate()
     assert mixing["loss"] <= mixing["loss_at_most"] < 2.0 * mixing["base"]
     for factor in (0.1, 0.5, 1.0):
         predicted = y.mean() + factor * (X @ [1.0, -2.0])

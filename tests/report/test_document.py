@@ -21,7 +21,6 @@ from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.certification import certified
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.metrics import Measure
@@ -67,7 +66,6 @@ BLOCKS = [
 
 def test_all_renderers_walk_all_blocks():
     assert {type(block) for block in BLOCKS} == set(get_args(Block))
-    assert set(rendering.LINES) == set(get_args(Block))
     shown, read = printed(BLOCKS), on_page(BLOCKS)
     for words in ("rows 1,234", "error 25.00 % 12.50 to 50.00 %", "loss -", "Ann 7", "Bo 8", "pass --on-bad-row skip"):
         assert words in shown and words in read, words
@@ -106,7 +104,7 @@ def test_what_commands_print_is_what_pages_show(target):
     for blocks in (
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
-        certificates(trained, certified(trained)),
+        certificates(trained),
         summary(trained, Path("people.model"), for_programs=True),
     ):
         shown, read = printed(blocks), on_page(blocks)

@@ -6,9 +6,10 @@ import pytest
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import RunningMean
+from tunefree.report.guarantees import certificates
+from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.workflows.certification import certified as proved_by
 
 
 def numbers(n=3000, seed=0):
@@ -34,13 +35,13 @@ def losses(table, weights, constant):
 def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     table = numbers()
     (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
-    found = proved_by(Trained.load(saved), tmp_path / "weights.csv")
+    found = record(certificates(Trained.load(saved), tmp_path / "weights.csv"))
     mean = losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
     radius = max(abs(table["a"]).max(), 2 * abs(table["b"]).max(), 0.5)
     assert found["weights"]["loss_at_least"] <= mean
     assert found["weights"]["regret_at_most"] <= found["weights"]["theorem"] + 1e-9
-    for bound_radius, bound in found["lower_bounds"].items():
-        assert bound_radius < radius or bound <= mean
+    for row in found["lower_bounds"]:
+        assert row["radius"] < radius or row["bound"] <= mean
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tunefree.core.errors import ModelError
-from tunefree.workflows.decisions import Costs, decisions
-from tunefree.workflows.metrics import Scored, wilson
+from tunefree.report.decisions import Costs, curves, decisions
+from tunefree.workflows.metrics import Ranking, Scored, wilson
 
 LABELS = ["no", "yes"]
 
@@ -27,71 +27,81 @@ def draws(n=400, seed=0):
     return probability, (rng.random(n) < probability).astype(int), rng.random(n) * (rng.random(n) < 0.9)
 
 
+def told(*arguments, **options):
+    """Facts of decisions by name, shares by threshold and name, and net benefits."""
+    facts, table, *_, benefits = decisions(*arguments, **options)
+    names, *columns = zip(*table.rows, strict=True)
+    keys = [column.key for column in table.columns[1:]]
+    shares = {key: dict(zip(names, values, strict=True)) for key, values in zip(keys, columns, strict=True)}
+    return {fact.name: fact.value for fact in facts.facts}, shares, benefits.rows
+
+
 def test_shares_costs_and_benefits_are_those_of_counts():
     probability, codes, weight = draws()
     costs = Costs(2.0, 3.0)
-    decided = decisions(scored(probability, codes, weight), LABELS, "yes", costs, threshold=0.3)
-    asked = decided.decisions[0]
+    facts, shares, benefits = told(scored(probability, codes, weight), LABELS, "yes", costs, threshold=0.3)
+    asked = shares["asked_for"]
     acted_on, total = probability >= 0.3, weight.sum()
     hits, alarms = weight @ (acted_on & (codes == 1)), weight @ (acted_on & (codes == 0))
     misses, passed = weight @ (~acted_on & (codes == 1)), weight @ (~acted_on & (codes == 0))
-    assert asked.sensitivity.value == pytest.approx(hits / (hits + misses))
-    assert asked.specificity.value == pytest.approx(passed / (alarms + passed))
-    assert asked.positive_predictive_value.value == pytest.approx(hits / (hits + alarms))
-    assert asked.negative_predictive_value.value == pytest.approx(passed / (misses + passed))
-    assert asked.cost.value == pytest.approx((2 * alarms + 3 * misses) / total)
-    assert asked.sensitivity[1:] == pytest.approx(wilson(asked.sensitivity.value, weight[(codes == 1) & (weight > 0)]))
-    at = next(benefit for benefit in decided.benefits if benefit.threshold == 0.3)
-    assert at.model == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
-    assert (decided.cost_of_all, decided.cost_of_none) == pytest.approx(
-        (2 * (alarms + passed) / total, 3 * (hits + misses) / total)
-    )
+    assert asked["sensitivity"].value == pytest.approx(hits / (hits + misses))
+    assert asked["specificity"].value == pytest.approx(passed / (alarms + passed))
+    assert asked["positive predictive value"].value == pytest.approx(hits / (hits + alarms))
+    assert asked["negative predictive value"].value == pytest.approx(passed / (misses + passed))
+    assert facts["cost of a row: asked for"].value == pytest.approx((2 * alarms + 3 * misses) / total)
+    sensitivity = asked["sensitivity"]
+    assert sensitivity[1:] == pytest.approx(wilson(sensitivity.value, weight[(codes == 1) & (weight > 0)]))
+    benefit = next(benefit for threshold, benefit, _ in benefits if threshold == 0.3)
+    assert benefit == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
+    assert facts["cost of a row if all are acted on"] == pytest.approx(2 * (alarms + passed) / total)
+    assert facts["cost of a row if none is"] == pytest.approx(3 * (hits + misses) / total)
 
 
 def test_no_threshold_costs_less_than_the_one_of_least_cost():
     probability, codes, weight = draws()
     for costs in (Costs(1.0, 1.0), Costs(1.0, 20.0), Costs(20.0, 1.0), Costs(1e300, 3e300)):
-        decided = decisions(scored(probability, codes, weight), LABELS, None, costs)
-        best = decided.decisions[-1]
+        facts, shares, _ = told(scored(probability, codes, weight), LABELS, None, costs)
+        best = facts["cost of a row: least cost"].value
         others = [
             np.average(np.where(probability >= t, costs.fp * (codes == 0), costs.fn * (codes == 1)), weights=weight)
             for t in np.linspace(0.0, 1.01, 203)
         ]
-        assert best.name == "least cost"
-        assert best.cost.value == pytest.approx(min(others))
-        assert best.cost.value <= min(decided.cost_of_all, decided.cost_of_none) * (1 + 1e-12)
+        assert [*shares][-1] == "least_cost"
+        assert best == pytest.approx(min(others))
+        extremes = facts["cost of a row if all are acted on"], facts["cost of a row if none is"]
+        assert best <= min(extremes) * (1 + 1e-12)
 
 
 def test_one_class_against_the_others_is_that_of_two_classes():
     probability, codes, _ = draws()
     three = np.column_stack([(1 - probability) / 2, (1 - probability) / 2, probability])
     of_three = np.where(codes == 1, 2, np.arange(len(codes)) % 2)
-    against = decisions(scored(three, of_three, n_classes=3), ["a", "b", 7], "7", Costs(1.0, 2.0))
-    assert against.label == 7
-    alone = decisions(scored(probability, codes), LABELS, None, Costs(1.0, 2.0))
-    assert repr(against._replace(label="yes")) == repr(alone)  # NaN is no NaN's equal
+    against = told(scored(three, of_three, n_classes=3), ["a", "b", 7], "7", Costs(1.0, 2.0))
+    alone = told(scored(probability, codes), LABELS, None, Costs(1.0, 2.0))
+    assert (against[0].pop("class"), alone[0].pop("class")) == (7, "yes")
+    assert repr(against) == repr(alone)  # NaN is no NaN's equal
 
 
 def test_rows_of_an_unseen_class_are_none_of_the_class():
-    decided = decisions(scored([0.2, 0.9, 0.8], [0, 1, 2]), LABELS).decisions[0]
-    assert (decided.sensitivity.value, decided.specificity.value) == (1.0, 0.5)
+    shares = told(scored([0.2, 0.9, 0.8], [0, 1, 2]), LABELS)[1]["even_odds"]
+    assert (shares["sensitivity"].value, shares["specificity"].value) == (1.0, 0.5)
 
 
 def test_one_class_in_the_rows_leaves_out_what_is_unknown():
-    decided = decisions(scored([0.2, 0.9], [1, 1]), LABELS, None, Costs(1.0, 5.0))
-    first = decided.decisions[0]
-    assert math.isnan(first.specificity.value)
-    assert (first.specificity.low, first.sensitivity.value, decided.cost_of_all) == (None, 0.5, 0.0)
-    assert decided.decisions[-1].cost.value == 0.0
+    facts, shares, _ = told(scored([0.2, 0.9], [1, 1]), LABELS, None, Costs(1.0, 5.0))
+    sensitivity, specificity = (shares["even_odds"][name] for name in ("sensitivity", "specificity"))
+    assert math.isnan(specificity.value)
+    assert (specificity.low, sensitivity.value, facts["cost of a row if all are acted on"]) == (None, 0.5, 0.0)
+    assert facts["cost of a row: least cost"].value == 0.0
 
 
 def test_copies_of_rows_in_groups_tell_no_more_than_the_rows():
     probability, codes, _ = draws(300)
-    alone = decisions(scored(probability, codes), LABELS).decisions[0].sensitivity
     copies, groups = np.repeat(np.arange(300), 10), np.repeat(np.arange(300), 10)
-    grouped = decisions(scored(probability[copies], codes[copies], None, groups), LABELS).decisions[0].sensitivity
+    whole, one_group = scored(probability, codes), scored(probability, codes, None, np.zeros(300, int))
+    rows = whole, scored(probability[copies], codes[copies], None, groups), one_group
+    alone, grouped, one = (told(part, LABELS)[1]["even_odds"]["sensitivity"] for part in rows)
     assert grouped == pytest.approx(alone, rel=0.02)
-    one = decisions(scored(probability, codes, None, np.zeros(300, int)), LABELS).decisions[0].sensitivity
     assert one.high - one.low > 0.5  # of one group nothing is known
 
 
@@ -112,13 +122,15 @@ def test_what_decides_nothing(weight, threshold, words):
 def test_curves_are_those_of_the_areas_below_them():
     probability, codes, weight = draws()
     one = scored(probability, codes, weight)
-    roc, precision = decisions(one, LABELS).curves.values()
+    ranking = Ranking(probability)
+    sums = [np.append(0.0, ranking.sums(weight * flags)) for flags in (codes, 1 - codes)]
+    roc, precision = curves(*sums).values()
     assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(one.metrics(weight)["auc"])
     hits = (weight * codes * (probability >= 0.5)).sum() / (weight * codes).sum()
     at = np.flatnonzero(np.isclose(precision[:, 0], hits))
     shown = (weight * codes * (probability >= 0.5)).sum() / (weight * (probability >= 0.5)).sum()
     assert np.isclose(precision[at, 1], shown).any()
-    assert decisions(scored([0.2, 0.9], [1, 1]), LABELS).curves == {}
+    assert curves(sums[0], 0.0 * sums[1]) == {}
 
 
 def test_evaluate_does_not_wait_for_scikit_learn():

@@ -19,7 +19,6 @@ from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training import one_pass
 from tunefree.training.training import train
-from tunefree.workflows.certification import certified
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
 
@@ -87,7 +86,7 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, hande
     unknown = {name: values for name, values in homes().items() if name != "home"}
     assert sum(len(part.predictions) for part in predict(trained, open_source(unknown), BadRows())) == N
     assert evaluate(trained, open_source(unknown), BadRows()).rows == N
-    last = certificates(trained, certified(trained))[-1]
+    last = certificates(trained)[-1]
     assert last.tone == "warning" and "Rows of a group depend on each other" in last.text
 
 

@@ -10,17 +10,8 @@ from sklearn import metrics as sk
 from tunefree import Plan, open_source, train
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
-from tunefree.workflows.calibration import (
-    BINS,
-    COVERAGE,
-    SCORE,
-    WIDTH,
-    calibration_error,
-    class_reliability,
-    equal_parts,
-)
-from tunefree.workflows.evaluation import MOST_SLICES, OTHERS, evaluate, slices_of
-from tunefree.workflows.metrics import Scored, lift, measures
+from tunefree.workflows.evaluation import COVERAGE, MOST_SLICES, OTHERS, SCORE, WIDTH, evaluate, slices_of
+from tunefree.workflows.metrics import BINS, Scored, calibration_error, class_reliability, equal_parts, lift, measures
 
 
 def of_classes(probabilities, codes, weight):
@@ -188,7 +179,8 @@ def test_tenths_of_the_exposure_have_all_of_it():
     rng = np.random.default_rng(0)
     exposure, predicted = rng.exponential(size=(2, 300))
     counts = rng.poisson(exposure * predicted)
-    tenths = lift(exposure, counts / exposure, predicted)
-    assert sum(tenth.exposure for tenth in tenths) == pytest.approx(exposure.sum())
-    assert sum(tenth.exposure * tenth.predicted for tenth in tenths) == pytest.approx((exposure * predicted).sum())
-    assert sum(tenth.exposure * tenth.actual for tenth in tenths) == pytest.approx(counts.sum())
+    tenths = np.array(lift(exposure, counts / exposure, predicted))
+    exposed, mean_prediction, rate, _ = tenths.T
+    assert exposed.sum() == pytest.approx(exposure.sum())
+    assert (exposed * mean_prediction).sum() == pytest.approx((exposure * predicted).sum())
+    assert (exposed * rate).sum() == pytest.approx(counts.sum())

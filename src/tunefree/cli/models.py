@@ -85,10 +85,9 @@ def certify(
     from tunefree.cli.display import show
     from tunefree.model_files.trained import Trained
     from tunefree.report.guarantees import certificates
-    from tunefree.workflows.certification import certified
 
     trained = Trained.load(model)
-    show(certificates(trained, certified(trained, weights)), json)
+    show(certificates(trained, weights), json)
 
 
 def export(

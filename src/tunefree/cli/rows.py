@@ -178,9 +178,8 @@ def evaluate(
     """
     from tunefree.cli.display import show
     from tunefree.report import findings, performance
-    from tunefree.report.decisions import blocks_of_decisions
+    from tunefree.report.decisions import Costs, decisions
     from tunefree.workflows import evaluation
-    from tunefree.workflows.decisions import Costs, decisions
 
     costs = None if cost is None else Costs.parsed(cost)
     trained, source, bad = _opened(model, plan, files, kind="linear" if progressive else None)
@@ -188,7 +187,7 @@ def evaluate(
     tell_of_rows(bad)
     blocks = performance.evaluation(trained, result, by)
     if (cost, threshold, class_) != (None, None, None):
-        blocks += blocks_of_decisions(decisions(result.scored, trained.model.classes, class_, costs, threshold))
+        blocks += decisions(result.scored, trained.model.classes, class_, costs, threshold)
     show([*blocks, *(findings.rows_of(bad) if json else [])], json)
 
 
@@ -226,7 +225,7 @@ def report(
     from tunefree.model_files.trained import Trained
     from tunefree.plotting import files
     from tunefree.report import page
-    from tunefree.workflows.decisions import Costs
+    from tunefree.report.decisions import Costs
 
     costs = None if cost is None else Costs.parsed(cost)
     decided = [name for name, value in (("cost", cost), ("class", class_), ("train", train)) if value is not None]

@@ -75,17 +75,17 @@ def draw_bars(
 
     ``noise``: the line of noise of each bar; those below are grey.
     """
-    places, ticks = np.arange(len(names))[::-1], sizes if noise is None else noise
-    is_beyond = np.full(len(names), True) if noise is None else np.array(sizes) > np.array(noise)
-    colours = [style.BLUE if beyond else style.GREY for beyond in is_beyond.tolist()]
+    places, colours = np.arange(len(names))[::-1], [style.BLUE] * len(names)
+    if noise is not None:
+        colours = [style.BLUE if size > line else style.GREY for size, line in zip(sizes, noise, strict=True)]
     whiskers = {"ecolor": style.BLACK, "elinewidth": 1.0}
     axes.barh(places, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
     if noise is not None:
         axes.vlines(noise, places - 0.45, places + 0.45, color=style.VERMILLION, linewidth=1.7)
     axes.set_yticks(places, [style.escaped(style.shortened(name, LONGEST)) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
-    least = min(0.0, *(size - error for size, error in zip(sizes, errors, strict=True)))
-    most = max(*ticks, *(size + error for size, error in zip(sizes, errors, strict=True)))
+    least = min(0.0, *np.subtract(sizes, errors).tolist())
+    most = max(*(sizes if noise is None else noise), *np.add(sizes, errors).tolist())
     axes.set_xlim(1.04 * least, 1.04 * max(most, -0.25 * least))
     style.few_ticks(axes.xaxis, sizes)
     axes.set_xlabel(style.escaped(title), x=1.0, ha="right")
@@ -118,11 +118,11 @@ def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tupl
 
 def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
     """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
-    looks = [style.LEADER, style.SERIES[1], style.SERIES[0]]
-    series = [Series(name, x, values, look) for (name, values), look in zip(lines.items(), looks, strict=False)]
-    for line in series:
-        axes.plot(line.x, line.y, label=line.name, **line.style)
-    low, high = style.span([*series[0].y, *(line.y[0] for line in series), 0.0], 0.06)
+    looks = style.LEADER, style.SERIES[1], style.SERIES[0]
+    for (name, values), look in zip(lines.items(), looks, strict=False):
+        axes.plot(x, values, label=name, **look)
+    first, *_ = heights = list(lines.values())
+    low, high = style.span([*first, *(values[0] for values in heights), 0.0], 0.06)
     axes.set(xlim=(0.0, 1.0), ylim=(low, high))
     style.few_ticks(axes.yaxis, [low, high], 5)
     finish(axes, titles)

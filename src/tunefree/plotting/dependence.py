@@ -24,13 +24,23 @@ def draw_panel(axes: Any, picture: Picture, panel: Curve, has_unit: bool = True)
     axes.tick_params(labelsize=SMALL, width=0.5, length=2)
     for spine in axes.spines.values():
         spine.set_linewidth(0.5)
-    if not panel.axis.is_numeric:
-        draw_points(axes, panel)
-        axes.set_xlabel(style.escaped(picture.unit), size=SMALL, labelpad=2)
-        return
-    draw_curve(axes, panel)
-    if has_unit:
-        axes.set_ylabel(style.escaped(picture.unit), size=SMALL, labelpad=2)
+    missing = np.empty(0) if panel.missing is None else panel.missing
+    heights = style.span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
+    unit = style.escaped(picture.unit)
+    style.simplify(axes, "both", 0.4)
+    if panel.axis.is_numeric:
+        _draw_curve(axes, panel, heights)
+        style.few_ticks(axes.yaxis, heights)
+        if has_unit:
+            axes.set_ylabel(unit, size=SMALL, labelpad=2)
+    else:
+        _draw_points(axes, panel, heights)
+        style.few_ticks(axes.xaxis, heights, 3)
+        axes.set_xlabel(unit, size=SMALL, labelpad=2)
+    name = style.escaped(style.shortened(panel.axis.name, LONGEST_NAME))
+    axes.set_title(name, loc="left", size=7.5, weight="bold", pad=3)
+    importance = f"{panel.importance:,.0f}" if 1e3 <= panel.importance < 1e6 else f"{panel.importance:.3g}"
+    axes.set_title(importance, loc="right", size=SMALL, color=style.DARK, pad=3)
 
 
 def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
@@ -46,14 +56,13 @@ def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
     return [Line2D([], [], **option) for option in options[: len(labels)]], labels
 
 
-def draw_curve(axes: Any, panel: Curve) -> None:
+def _draw_curve(axes: Any, panel: Curve, heights: tuple[float, float]) -> None:
     """Draw the curves of the classes over a number, with their bands, and the density of the rows."""
-    values, axis = panel.axis.values, panel.axis
+    values, (bottom, top) = panel.axis.values, heights
     lone = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
     for mean, low, high, look in zip(panel.mean.T, panel.low.T, panel.high.T, style.SERIES, strict=False):
         axes.fill_between(values, low, high, color=look["color"], alpha=0.15, linewidth=0)
         axes.plot(values, mean, linewidth=1.3, **lone, **look)
-    bottom, top = _range(panel)
     left, right = style.span(values)
     missing_at, room = right + 0.09 * (right - left), 0.02 if panel.missing is None else 0.16
     axes.set_xlim(left - 0.02 * (right - left), right + room * (right - left))
@@ -66,22 +75,13 @@ def draw_curve(axes: Any, panel: Curve) -> None:
         for height, look, marker in zip(panel.missing, style.SERIES, style.MARKERS, strict=False):
             axes.plot([missing_at], [height], marker, color=look["color"], markersize=3.5)
         axes.text(missing_at, 0.02, "missing", transform=across, rotation=90, size=TINY, ha="center", color=style.DARK)
-    counts, edges = np.histogram(axis.sample[np.isfinite(axis.sample)], BINS, (left, right))
-    heights = STRIP * counts / max(counts.max(initial=1), 1)
-    axes.bar(
-        edges[:-1], heights, np.diff(edges), align="edge", color=style.GREY, linewidth=0, transform=across, zorder=0.7
-    )
-    _frame(axes, panel)
-    style.few_ticks(axes.yaxis, [bottom, top])
+    counts, edges = np.histogram(panel.axis.sample[np.isfinite(panel.axis.sample)], BINS, (left, right))
+    densities = STRIP * counts / max(counts.max(initial=1), 1)
+    bars = {"align": "edge", "color": style.GREY, "linewidth": 0, "transform": across, "zorder": 0.7}
+    axes.bar(edges[:-1], densities, np.diff(edges), **bars)
 
 
-def _range(panel: Curve) -> tuple[float, float]:
-    """The range of all that is drawn of a panel."""
-    missing = np.empty(0) if panel.missing is None else panel.missing
-    return style.span(np.concatenate([part.reshape(-1) for part in (panel.mean, panel.low, panel.high, missing)]))
-
-
-def draw_points(axes: Any, panel: Curve) -> None:
+def _draw_points(axes: Any, panel: Curve, heights: tuple[float, float]) -> None:
     """Draw a point and a whisker for each code and class, with the code's share of the rows."""
     axis, n_outputs = panel.axis, panel.mean.shape[1]
     is_by_effect = n_outputs == 1 and not axis.is_ordered
@@ -92,25 +92,9 @@ def draw_points(axes: Any, panel: Curve) -> None:
         axes.hlines(away, panel.low[order, k], panel.high[order, k], color=look["color"], alpha=0.35, linewidth=2)
         line = {**look, "linewidth": 0.9} if axis.is_ordered else {"color": look["color"], "linewidth": 0.0}
         axes.plot(panel.mean[order, k], away, marker=marker, markersize=3.2, **line)
-    labels = [f"{style.escaped(style.shortened(axis.labels[k], LONGEST))} {_share(axis.shares[k])}" for k in order]
+    shares = [f"{100 * share:.0f} %" if share >= 0.005 else "<1 %" for share in axis.shares]
+    labels = [f"{style.escaped(style.shortened(axis.labels[k], LONGEST))} {shares[k]}" for k in order]
     axes.set_yticks(places, labels, size=TINY)
     axes.set_ylim(-0.6, len(order) - 0.4)
-    low, high = _range(panel)
+    low, high = heights
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
-    _frame(axes, panel)
-    style.few_ticks(axes.xaxis, [low, high], 3)
-
-
-def _share(share: float) -> str:
-    """How many rows have a code."""
-    return f"{100 * share:.0f} %" if share >= 0.005 else "<1 %"
-
-
-def _frame(axes: Any, panel: Curve) -> None:
-    """Keep the axes at which values are read, with the name of the column and its importance above."""
-    style.simplify(axes, "both", 0.4)
-    axes.set_title(
-        style.escaped(style.shortened(panel.axis.name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3
-    )
-    text = f"{panel.importance:,.0f}" if 1e3 <= panel.importance < 1e6 else f"{panel.importance:.3g}"
-    axes.set_title(text, loc="right", size=SMALL, color=style.DARK, pad=3)

@@ -75,20 +75,15 @@ class Table(NamedTuple):
     is_open: bool = True  # else a page shows it on demand, and not on paper
     is_wide: bool = False  # as wide as a page
 
-    def texts(self) -> list[list[str]]:
-        """The cells for people."""
-        return [
-            [column.format(value) for column, value in zip(self.columns, row, strict=True) if column.is_shown]
-            for row in self.rows_shown()
-        ]
-
     def columns_shown(self) -> list[Column]:
         """The columns for people."""
         return [column for column in self.columns if column.is_shown]
 
-    def rows_shown(self) -> Sequence[Sequence[Any]]:
-        """The rows for people."""
-        return self.rows if self.shown is None else [self.rows[k] for k in self.shown if k < len(self.rows)]
+    def texts(self) -> list[list[str]]:
+        """The cells for people."""
+        rows = self.rows if self.shown is None else [self.rows[k] for k in self.shown if k < len(self.rows)]
+        pairs = [zip(self.columns, row, strict=True) for row in rows]
+        return [[column.format(value) for column, value in row if column.is_shown] for row in pairs]
 
 
 class Chart(NamedTuple):

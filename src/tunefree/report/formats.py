@@ -19,11 +19,6 @@ ABSENT = "-"
 class Format:
     """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
 
-    ``spec``: as of Python's ``format``; empty for as many significant digits as ``digits`` says.
-    ``scale``: by what numbers are multiplied before.
-    ``unit``: what follows the number.
-    ``sign``: "+" if positive numbers have their sign, too.
-
     The ends of an interval have as many decimals as the value.
 
     >>> COUNT(1234), PERCENT(0.125), FIGURES(0.25), COUNT(None), PERCENT(float("nan"))
@@ -34,11 +29,11 @@ class Format:
     ('54,321', '0.08479 to 0.10000', '1.000e-07')
     """
 
-    spec: str = ""
-    scale: float = 1.0
-    unit: str = ""
+    spec: str = ""  # as of Python's `format`; empty for significant digits
+    scale: float = 1.0  # of the number
+    unit: str = ""  # behind it
     digits: int = 4
-    sign: str = ""
+    sign: str = ""  # "+" if positive numbers have their sign, too
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value
@@ -69,14 +64,12 @@ class Format:
         ends = self.interval(measure)
         return self(measure) + (f" ({ends.removesuffix(self.unit) if self.unit else ends})" if ends else "")
 
-    def with_half(self, measure: Measure | None) -> str:
+    def with_half(self, measure: Any) -> str:
         """The value of a measure and half the width of its interval."""
-        if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
+        if not (self.interval(measure) and measure):
             return self(measure)
-        spec = self.spec_of(measure.value)
-        return (
-            f"{self.scale * measure.value:{spec}} ± {self.scale * (measure.high - measure.low) / 2:{spec}}{self.unit}"
-        )
+        spec, half = self.spec_of(measure.value), (measure.high - measure.low) / 2
+        return f"{self.scale * measure.value:{spec}} ± {self.scale * half:{spec}}{self.unit}"
 
 
 COUNT = Format(",.0f")
@@ -120,13 +113,18 @@ def text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def first(n: int) -> Any:
-    """A format of lists that writes the first names, as many as this.
+def first(n: int, counts: bool = False) -> Any:
+    """A format of lists that writes the first names, as many as this, and perhaps how many there are if not all.
 
-    >>> first(2)(["a", "b", "c"]), first(3)([1, 2])
-    ('a, b, ...', '1, 2')
+    >>> first(2)(["a", "b", "c"]), first(3)([1, 2]), first(2, True)(["a", "b", "c"])
+    ('a, b, ...', '1, 2', '3: a, b, ...')
     """
-    return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")
+
+    def write(names: list[Any]) -> str:
+        is_long = len(names) > n
+        return (f"{len(names):,}: " if counts and is_long else "") + text(names[:n]) + (", ..." if is_long else "")
+
+    return write
 
 
 def goal_of(trained: Trained, so_far: str = "") -> str:
@@ -159,13 +157,15 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     return column if is_weighted else ""
 
 
+def learner_name(model: Any) -> str:
+    """The learner, and whether its weights are averaged."""
+    return f"{model.options.learner}{', averaged' if model.options.average else ''}"
+
+
 def describe(trained: Trained) -> str:
     """One line on the target, the loss and the learner."""
-    model = trained.model
-    averaged = ", averaged" if model.options.average else ""
-    options = f"loss {loss_name(model)}, learner {model.options.learner}{averaged}"
-    so_far = "" if trained.progress.complete else " so far"
-    return f"{goal_of(trained, so_far)}; {options}"
+    goal = goal_of(trained, "" if trained.progress.complete else " so far")
+    return f"{goal}; loss {loss_name(trained.model)}, learner {learner_name(trained.model)}"
 
 
 def without_weights(model: Any) -> str:

@@ -1,112 +1,136 @@
-"""Guarantees, from the sums that were kept along the stream."""
+"""Guarantees from one pass of a model: about every linear model, about given weights, and about future rows."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from tunefree.core.errors import ModelError
+from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.losses.rates import has_rates
+from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table, known
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format, sentence, weights_named
-from tunefree.workflows import certification
+from tunefree.theory.mixing import mixing_excess
+from tunefree.workflows.certification import order_of, read_weights, theorem_of
 from tunefree.workflows.findings import order_findings
 
+RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
+DELTA = 0.05  # probability that the bound on the risk fails
+PROGRESSIVE = "each predicted before it was learned"
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
-WHOLE_PERCENT = Format("g", 100.0, " %")
+SHARE = Format(".4f")
 
 
 def guarantees(trained: Trained) -> Section:
     """A section of the guarantees of the pass."""
     try:
-        blocks = certificates(trained, certification.certified(trained))
+        blocks = certificates(trained)
     except ModelError as error:
         blocks = [Note(str(error))]
     return Section("guarantees", "What is guaranteed", blocks)
 
 
+def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None) -> list[Block]:
+    """All guarantees that the sums kept during the pass prove.
+
+    ``weights``: a CSV file of a linear model, as of :func:`tunefree.workflows.certification.read_weights`.
+    Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
+    """
+    model, certificate = trained.model, trained.model.certificate()
+    if certificate.rounds == 0:
+        raise ModelError("the model has seen no rows; train it first")
+    # The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
+    # row that is learned in several rounds those before each of them.
+    metrics = trained.progress.progressive[0]
+    mean = metrics.mean_loss() if metrics.weight > 0.0 else certificate.loss / certificate.weight
+    facts = [Fact("rows", certificate.rounds, COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
+    facts += [Fact("predictions", PROGRESSIVE), Fact("mean loss", mean, FIGURES, "loss")]
+    blocks: list[Block] = [Facts(facts), *bounds(trained)]
+    if model.pool is not None:
+        records = [context.conformal for context in model.pool.contexts]
+        blocks += _coverage(records, "Intervals" if model.task == "regression" else "Sets")
+    blocks += _mixing([mixture for mixture in model.predictor.mixtures if mixture.top.rounds[0] > 0])
+    if weights is not None:
+        given = read_weights(trained, weights)
+        at_least = (certificate.loss - certificate.regret(given)) / certificate.weight
+        facts = [Fact("their mean loss is at least", at_least, FIGURES, "loss_at_least")]
+        facts.append(Fact("better by at most, a row", mean - at_least, FIGURES, "regret_at_most"))
+        if (bound := theorem_of(trained, given).value) is not None:
+            facts.append(Fact("by the learner's theorem, at most", bound / certificate.weight, FIGURES, "theorem"))
+        blocks.append(Facts(facts, "The weights in the file", key="weights"))
+    blocks += [Data(name, value) for name, value in order_of(trained).items()]
+    return [*blocks, *_risk(trained)]
+
+
 def bounds(trained: Trained) -> list[Block]:
-    """Bounds of the pass on linear models, where there are any."""
-    try:
-        return _bounds(trained, certification.certified(trained))
-    except ModelError:
+    """Losses that no linear model can have, by radius, where rows were seen."""
+    certificate = trained.model.certificate()
+    if certificate.rounds == 0:
         return []
-
-
-def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Blocks of the certificates of :func:`tunefree.workflows.certification.certified`."""
-    facts = [Fact("rows", certified["rows"], COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
-    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], FIGURES, "loss")]
-    blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
-    blocks += [
-        *_coverage(trained, certified),
-        *_mixing(certified),
-        *_weights(certified.get("weights", {})),
-    ]
-    blocks += [Data("order", certified["order"])] if "order" in certified else []
-    return [*blocks, *_risk(trained, certified)]
-
-
-def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Losses that no linear model can have, by radius."""
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
-    unit = " mean absolute deviations of the target" if has_unit else ""
-    radius = Format("g", unit=unit)
+    radius = Format("g", unit=" mean absolute deviations of the target" if has_unit else "")
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]
-    bounds = list(certified["lower_bounds"].items())
     note = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    return [Table("Every linear model", header, bounds, note, "lower_bounds", is_open=False)]
+    rows = list(dict(certificate.table(RADII)).items())
+    return [Table("Every linear model", header, rows, note, "lower_bounds", is_open=False)]
 
 
-def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """The coverage of intervals or sets for the next row, and its lower bound."""
-    if (coverage := certified.get("coverage")) is None:
+def _coverage(records: Sequence[ConformalRecord], title: str) -> list[Block]:
+    """How often intervals, or sets, that followed the stream covered the next row, over all contexts."""
+    n = sum(int(record.adaptive.rows[0]) for record in records)
+    if not n:
         return []
-    rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
-    title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
-    share = Format(".4f")
-    at_least = Column("at least, by theorem", share, "at_least")
-    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", share), at_least]
-    note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
-    return [Table(title, columns, rows, note, "coverage")]
+    coverages: dict[float, list[float]] = {}
+    for record in records:
+        share = int(record.adaptive.rows[0]) / n
+        for level, coverage in record.followed().items():
+            sums = coverages.get(level, (0.0, 0.0))
+            coverages[level] = [total + share * part for total, part in zip(sums, coverage, strict=True)]
+    at_least = Column("at least, by theorem", SHARE, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", SHARE), at_least]
+    rows = [(level, *shares) for level, shares in coverages.items()]
+    note = f"Of {n:,} rows, each before it was learned. {COVERED}"
+    return [Table(f"{title} of the next row", columns, rows, note, "coverage")]
 
 
-def _mixing(certified: dict[str, Any]) -> list[Block]:
-    if (mixing := certified.get("mixing")) is None:
+def _mixing(mixtures: Sequence[Mixture]) -> list[Block]:
+    """The cost of mixing, summed over the contexts, where rows count by weight; none if one member predicts alone."""
+    if not mixtures:
         return []
+    accounts = [(mixture.account, int(mixture.top.rounds[0])) for mixture in mixtures]
+    weight = sum(float(account.weight[0]) for account, _ in accounts)
+    base, loss = (sum(float(account.losses[level]) for account, _ in accounts) / weight for level in range(2))
+    at_most = base + sum(mixing_excess(account, rounds) for account, rounds in accounts) / weight
     facts = [
-        Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
-        Fact("mean loss on these", mixing["loss"], FIGURES, "loss"),
-        Fact("the members' average on these", mixing["base"], FIGURES, "base"),
-        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], FIGURES, "loss_at_most"),
+        Fact("rows that were mixed", sum(rounds for _, rounds in accounts), COUNT, "rows"),
+        Fact("mean loss on these", loss, FIGURES, "loss"),
+        Fact("the members' average on these", base, FIGURES, "base"),
+        Fact("theorem of mixing: mean loss at most", at_most, FIGURES, "loss_at_most"),
     ]
     return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _weights(proved: dict[str, Any]) -> list[Block]:
-    """Bounds on the weights of a linear model."""
-    names = {"loss_at_least": "their mean loss is at least", "regret_at_most": "better by at most, a row"}
-    names |= {"theorem": "by the learner's theorem, at most"}
-    facts = [Fact(title, proved[name], FIGURES, name) for name, title in names.items() if name in proved]
-    return [Facts(facts, "The weights in the file", key="weights")] if facts else []
-
-
-def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """Bounds on the loss of rows to come, or why there are none."""
+def _risk(trained: Trained) -> list[Block]:
+    """Bounds on the loss of rows to come, without rows that chose a kernel, or why there are none."""
     doubts, pool = [str(finding) for finding in order_findings(trained)], trained.model.pool
     if pool is not None and pool.members.has_groups:
         doubts.append("Rows of a group depend on each other.")
     if doubts:
         said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
         return [Note(f"{sentence(doubts[0])} {said}", "warning")]
-    risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
-    if not risk:
+    risks: dict[str, Any] = {name: risk for name, risk in trained.model.record.risks.items() if risk.rows}
+    bounded = {name: bound for name, risk in risks.items() if (bound := risk.bound(DELTA)) is not None}
+    if not bounded:
         return []
-    facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
-    for name, bound in risk.items():
-        bound_format = PERCENT if name == "error" else FIGURES
-        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, bound_format, name))
+    facts = [Fact("confidence", 1.0 - DELTA, Format("g", 100.0, " %"))]
+    facts.append(Fact("rows that tell", risks["error"].rows, COUNT))
+    for name, bound in bounded.items():
+        write = PERCENT if name == "error" else FIGURES
+        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, write, name))
     note = "For the models of the pass, if rows are independent and alike."
     return [Facts(facts, "Rows to come", note, "risk")]

@@ -18,7 +18,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
-from tunefree.pool.targets import MOST_SUMMED, RunningMetrics
+from tunefree.pool.targets import MOST_SUMMED
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
@@ -29,6 +29,7 @@ from tunefree.report.formats import (
     TENTHS_OF_PERCENT,
     TWO,
     first,
+    learner_name,
     loss_name,
     sentence,
     weights_named,
@@ -67,10 +68,10 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
         kinds.setdefault(column.kind, []).append(column)
     facts = []
     for kind, columns in kinds.items():
-        columns = sorted(columns, key=lambda column: not column.description())
         described = [(column.name, column.description()) for column in columns]
+        described.sort(key=lambda pair: not pair[1])
         names = [f"{name} ({description})" if description else name for name, description in described]
-        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
+        facts.append(Fact(kind_of(columns[0]).plural, names, first(MOST_NAMED, True), f"{kind}_columns"))
     late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if column.since]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
@@ -82,30 +83,22 @@ def _columns(trained: Trained) -> list[Any]:
     return list(getattr(trained.encoder, "columns", []))
 
 
-def _counted(names: list[str]) -> str:
-    """Names of columns, and how many there are if not all are written."""
-    return (f"{len(names):,}: " if len(names) > MOST_NAMED else "") + first(MOST_NAMED)(names)
-
-
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
     """A table of columns, their types and missing values; people see ``most`` rows of it (0: all), if any."""
     columns = _columns(trained)
     if not columns:
         return []
-    missing, has_late = missing_shares(trained), any(column.since for column in columns)
-    header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
-    header += [Column("from row", COUNT, "since")] if has_late else []
+    missing, header = missing_shares(trained), [Column("column", key="name"), Column("learned as", key="kind")]
+    header.append(Column("because of", key="why"))
+    rows: list[list[Any]] = [[column.name, column.kind, why_of(trained.plan, column)] for column in columns]
+    if any(column.since for column in columns):
+        header.append(Column("from row", COUNT, "since"))
+        rows = [[*row, column.since or None] for row, column in zip(rows, columns, strict=True)]
     header.append(Column("missing", TENTHS_OF_PERCENT))
-    rows = [
-        [column.name, column.kind, why_of(trained.plan, column)]
-        + ([column.since or None] if has_late else [])
-        + [missing[column.name]]
-        for column in columns
-    ]
+    rows = [[*row, missing[row[0]]] for row in rows]
     note = f"The first {most:,} of {len(columns):,} columns." if 0 < most < len(columns) else ""
     shown = range(most) if most else None
-    title = f"{len(columns):,} columns"
-    return [Table(title, header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
+    return [Table(f"{len(columns):,} columns", header, rows, note, "columns", shown, len(columns) <= OPEN, True)]
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
@@ -129,9 +122,10 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 def learned(trained: Trained) -> Section:
     """Facts about the rows and columns that a model was learned of."""
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
     tables = table_of_columns(trained, MOST)
-    facts = [fact for fact in facts if not (tables and fact.key.endswith("_columns"))]  # of which the table tells
+    facts = [
+        fact for fact in facts_of_model(trained) if not (tables and fact.key.endswith("_columns"))
+    ]  # of which the table tells
     return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 
@@ -140,27 +134,35 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
     ``for_programs``: with where the loss rose, and the bounds of the certificate.
     """
-    blocks: list[Block] = [
-        Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
-    ]
+    blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
     blocks += tables_of_reasons(trained.progress.tally.reasons)
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(findings(trained))]
 
 
-def facts_of_goal(trained: Trained) -> list[Fact]:
-    """Facts about the target, the loss and the learner."""
-    model, averaged = trained.model, ", averaged" if trained.model.options.average else ""
+def facts_of_model(trained: Trained) -> list[Fact]:
+    """Facts about the target, the loss, the learner, the rows, and settings of trees, which later rows chose."""
+    model, pool = trained.model, trained.model.pool
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
-    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda name: f"{name}{averaged}")]
-    return facts + ([] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")])
+    facts += [Fact("loss", loss_name(model)), Fact("learner", model.options.learner, lambda _: learner_name(model))]
+    facts += [] if trained.progress.complete else [Fact("state", "a checkpoint, not trained to the end")]
+    facts += facts_of_rows(trained)
+    if pool is not None and not pool.only_predicts:
+        known_rows, rows = pool.known_rows
+        title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
+        facts.append(Fact(title, known_rows, lambda n: f"{n:,} of {rows:,}", "known_rows"))
+    for kind, settings in settings_of_trees(None if pool is None else pool.members.growth).items():
+        facts.append(Fact(f"{kind} trees", settings._asdict(), lambda of: Settings(**of).in_words(), f"{kind}_trees"))
+    return facts
 
 
 def facts_of_rows(trained: Trained) -> list[Fact]:
     """Facts about the rows, classes and columns that a model was learned of."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
+    kept, all_rows = (0, 0) if model.pool is None else model.pool.kept_rows
+    sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {all_rows:,} rows", "kept_rows")
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     return [
         Fact("rows learned", rows, COUNT, "rows"),
@@ -175,7 +177,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
         *known(Fact("features forgotten", forgotten, COUNT, "n_forgotten")),
         *known(Fact("classes", model.classes, first(MOST_CLASSES))),
         *facts_of_columns(trained),
-        *_kept_rows(trained),
+        *([sample] if kept < all_rows else []),
     ]
 
 
@@ -188,64 +190,31 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     return f"{goal} {changes}; without {without} and learners on leaves"
 
 
-def _known_rows(trained: Trained) -> list[Fact]:
-    """Rows of a pool that were known."""
-    pool = trained.model.pool
-    if pool is None or pool.only_predicts:
-        return []
-    known, rows = pool.known_rows
-    title = "rows whose group was known" if pool.members.has_groups else "rows whose columns equal earlier ones"
-    return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
-
-
-def _kept_rows(trained: Trained) -> list[Fact]:
-    """The rows on which trees of a pool were grown, where these are not all."""
-    kept, rows = (0, 0) if trained.model.pool is None else trained.model.pool.kept_rows
-    sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {rows:,} rows", "kept_rows")
-    return [sample] if kept < rows else []
-
-
-def _settings_of_trees(trained: Trained) -> list[Fact]:
-    """Settings of trees of a pool, which later rows chose."""
-    growth = None if trained.model.pool is None else trained.model.pool.members.growth
-    return [
-        Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
-        for kind, settings in settings_of_trees(growth).items()
-    ]
-
-
 def losses(trained: Trained) -> list[Fact]:
-    """Losses and errors of the passes."""
-    progress = trained.progress
-    return [*_progressive(trained, progress.progressive[0]), *_estimated(trained.model)]
+    """Mean loss and error of the first pass, the loss to expect of new rows, and the number of rises.
 
-
-def _estimated(model: Any) -> list[Fact]:
-    """The loss to expect of new rows."""
-    estimate = None if model.pool is None else estimated_loss(model.pool)
-    if estimate is None:
-        return []
-    (name, _), _ = names_of_losses(model)
-    rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
-    return [
-        Fact(f"estimated {name} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
-        Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
-    ]
-
-
-def _progressive(trained: Trained, metrics: RunningMetrics) -> list[Fact]:
-    """Mean loss and error; their formats say where a sum has ended at the largest number."""
-    counted = " (after the first row)" if trained.model.task == "regression" else ""
-    loss_names = names_of_losses(trained.model)
+    Formats say where a sum has ended at the largest number.
+    """
+    model, metrics = trained.model, trained.progress.progressive[0]
+    counted = " (after the first row)" if model.task == "regression" else ""
+    named, facts = names_of_losses(model), list[Fact]()
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
+    for (title, write), (name, mean, total) in zip(named, sums, strict=True):
+        over = "over " if total >= MOST_SUMMED else ""
+        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
+    if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
+        rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
+        facts += [
+            Fact(f"estimated {named[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
+            Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
+        ]
+    if trained.rises is not None:
+        facts.append(Fact("rises of the loss", trained.rises.count, COUNT, "drift_count"))
+    return facts
 
-    def written(mean_format: Any, total: float) -> Any:
-        return lambda mean: f"{'over ' if total >= MOST_SUMMED else ''}{mean_format(mean)}{counted}"
 
-    return [
-        Fact(f"progressive {title}", mean, written(mean_format, total), f"progressive_{name}")
-        for (title, mean_format), (name, mean, total) in zip(loss_names, sums, strict=True)
-    ]
+def _counted(write: Any, over: str, counted: str, mean: float) -> str:
+    return f"{over}{write(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
@@ -269,13 +238,6 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     passes = enumerate(progress.progressive, 1)
     rows = [[number, *((one.mean_loss(), one.mean_error()) if one.rows else (None, None))] for number, one in passes]
     return [Table("Passes", columns, rows)]
-
-
-def facts_of_drifts(trained: Trained) -> list[Fact]:
-    """The number of rises of the loss; empty where it is not known."""
-    if trained.rises is None:
-        return []
-    return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
@@ -330,9 +292,11 @@ def blocks_of_model(
     if hasattr(model, "facts"):  # of another kind than those of this package
         blocks: list[Block] = [Facts(model.facts(trained)), *tables]
     else:
-        facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
-        facts += [*_settings_of_trees(trained), *losses(trained), *facts_of_drifts(trained)]
-        blocks = [Facts(facts), *tables_of_passes(trained), *notes_of(findings(trained))]
+        blocks = [
+            Facts([*facts_of_model(trained), *losses(trained)]),
+            *tables_of_passes(trained),
+            *notes_of(findings(trained)),
+        ]
         blocks += [*blocks_of_drifts(trained), *tables]
         blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
         blocks += [Data(name, value) for name, value in order_of(trained).items()]

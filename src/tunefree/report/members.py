@@ -44,35 +44,29 @@ def members(trained: Trained) -> Section | None:
 
 def in_brief(model: Any) -> str:
     """A phrase on the number of members and on the members with the largest weights."""
-    shares = sorted(model.predictor.shares().items(), key=lambda share: -share[1])
+    shares = _by_weight(model)
     named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
-    return (
-        f"{len(shares)} members with their weights; the largest: {named}" if len(shares) > 1 else f"one member: {named}"
-    )
+    several = f"{len(shares)} members with their weights; the largest"
+    return f"{several if len(shares) > 1 else 'one member'}: {named}"
+
+
+def _by_weight(model: Any) -> list[tuple[str, float]]:
+    return sorted(model.predictor.shares().items(), key=lambda share: -share[1])
 
 
 def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
     """The ``top`` members (0: all) with their weights and losses, and the mixture that predicts rows to come."""
-    if (pool := model.pool) is not None:
-        along = pool.selection()
-        along_rows = Data("weights_along", {"rows": along.points, "weights": along.weights_at.T})
-        return [*_chart(pool), _judged(pool, top), along_rows, Note(choice_of_rows_to_come(pool))]
-    weights = sorted(model.predictor.shares().items(), key=lambda item: -item[1])
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
-    return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
-
-
-def _judged(pool: Pool, top: int) -> Table:
-    """Weights, losses with their standard errors, and the rows that judged."""
-    columns = [
-        Column("member"),
-        Column("weight", TENTHS_OF_PERCENT),
-        Column("loss", FIGURES),
-        Column("±", TWO, "standard_error"),
-        Column("rows that judge", COUNT, "rows"),
-    ]
-    rows = [list(row) for row in zip(*pool.selection()[:5], strict=True)]
-    return Table("Members by weight", columns, rows, JUDGED, "members", range(top) if top else None)
+    if (pool := model.pool) is None:
+        weights = _by_weight(model)
+        shown = None if len(weights) > 1 else ()
+        return [Table("Members by weight", columns, weights, key="members", shown=shown)]
+    columns += [Column("loss", FIGURES), Column("±", TWO, "standard_error"), Column("rows that judge", COUNT, "rows")]
+    selection = pool.selection()
+    rows = list(zip(*selection[:5], strict=True))
+    table = Table("Members by weight", columns, rows, JUDGED, "members", range(top) if top else None)
+    along = Data("weights_along", {"rows": selection.points, "weights": selection.weights_at.T})
+    return [*_chart(pool), table, along, Note(choice_of_rows_to_come(pool))]
 
 
 def _chart(pool: Pool) -> list[Chart]:

@@ -16,8 +16,8 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
-from tunefree.report.decisions import blocks_of_decisions
-from tunefree.report.document import Chart, Document, Fact, Note, Section
+from tunefree.report.decisions import Costs, decisions
+from tunefree.report.document import Document, Fact, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
@@ -28,7 +28,6 @@ from tunefree.report.terms import terms
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows import trials
-from tunefree.workflows.decisions import Costs, decisions
 from tunefree.workflows.evaluation import KNOWN, Evaluation, evaluate, group_in, learned_files
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.paired import PairedComparison, goal_in_words
@@ -51,31 +50,17 @@ def report(
 ) -> Document:
     """The report of a model.
 
-    Parameters
-    ----------
-    trained : Trained
-    test : path, sequence of paths, Source or table, optional
-        Data with known targets.
-    bad : BadRows, optional
-        What happens to test rows that cannot be used; by default the first raises an error.
-    digest : str, optional
-        The checksum that the model's file holds.
-    costs : Costs, optional
-        Of mistakes on the test data, by which decisions for a class are judged.
-    label : optional
-        The class to decide on; of two classes by default the second.
-    train : as ``test``, optional
-        The rows that the model learned, for peers that learn them, too; without these, it stands beside a constant.
+    ``test``: path, paths, Source or table with known targets.
+    ``bad``: what happens to test rows that cannot be used; by default the first raises an error.
+    ``digest``: the checksum that the model's file holds.
+    ``costs``: of mistakes on the test data, by which decisions for a class are judged.
+    ``label``: the class to decide on; of two classes by default the second.
+    ``train``: the rows that the model learned, for peers that learn them, too; else it stands beside a constant.
 
-    Examples
-    --------
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> document = report(train(source, Plan(target="rich")), source)
-    >>> [section.title for section in document.sections][:3]
-    ['How well it predicts', 'Beside others', 'What decisions hit, miss and cost']
-    >>> document.lead
+    >>> report(train(source, Plan(target="rich")), source).lead
     'Predicts rich = yes with 0.0 % error; by its log-loss better than constant (50.0 %).'
     """
     bad, model = BadRows() if bad is None else bad, trained.model
@@ -89,14 +74,16 @@ def report(
         comparison = _beside(trained, tested, test, train, bad, group)
         about += f"Judged on {Path(test.name).name}. "
         warning = f" It has learned a file of this name: {KNOWN}." if learned_files(trained, test) else ""
-    skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
-    sections: list[Section | None] = [
-        performance(trained, tested),
-        None if comparison is None else Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]),
-        _decisions(trained, tested, costs, label),
+    sections: list[Section | None] = [performance(trained, tested)]
+    if comparison is not None:
+        sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
+    if tested is not None and (len(model.classes) == 2 or costs is not None or label is not None):
+        blocks = decisions(tested.scored, model.classes, label, costs)
+        sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
+    sections += [
         terms(trained, terms_of(trained)),
         unsure(trained, tested),
-        suspicions(trained, skipped),
+        suspicions(trained, {"Training data": trained.progress.tally, "Test data": bad.tally}),
         members(trained),
         guarantees(trained),
         learned(trained),
@@ -178,15 +165,6 @@ def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = N
     return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), label=class_, train=train))
 
 
-def _decisions(trained: Trained, tested: Evaluation | None, costs: Costs | None, label: Any) -> Section | None:
-    """Decisions for a class: of two classes the second, of more the one that is named."""
-    is_asked = costs is not None or label is not None
-    if tested is None or (len(trained.model.classes) != 2 and not is_asked):
-        return None
-    decided = decisions(tested.scored, trained.model.classes, label, costs)
-    return Section("decisions", "What decisions hit, miss and cost", blocks_of_decisions(decided))
-
-
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     tiles = [Fact("rows learned", trained.progress.progressive[0].rows, COUNT)]
     if tested is None:
@@ -199,21 +177,9 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
 
 def html(document: Document) -> str:
     """A document as a page of HTML; without matplotlib it has no charts, and says what to install."""
-    if not files.is_installed():
-        document = _without_charts(document)
-    text: str = _template().render(document=document)
+    remedy = "" if files.is_installed() else NO_CHARTS
+    text: str = _template().render(document=document, without_charts=remedy)
     return text
-
-
-def _without_charts(document: Document) -> Document:
-    """A document without its charts, and a note in the first section that had some."""
-    sections, has_note = [], False
-    for section in document.sections:
-        blocks = [block for block in section.blocks if not isinstance(block, Chart)]
-        if len(blocks) < len(section.blocks) and not has_note:
-            blocks, has_note = [Note(NO_CHARTS, "warning"), *blocks], True
-        sections.append(section._replace(blocks=blocks))
-    return document._replace(sections=sections)
 
 
 @cache

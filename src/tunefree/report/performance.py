@@ -24,13 +24,12 @@ from tunefree.report.formats import (
     weight,
     weights_named,
 )
-from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, names_of_losses, tables_of_passes
-from tunefree.workflows.calibration import COVERAGE, WIDTH, Part, calibration_error, equal_parts
-from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.metrics import Measure, lift
+from tunefree.report.learned import blocks_of_drifts, losses, names_of_losses, tables_of_passes
+from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
+from tunefree.workflows.metrics import PROPORTIONS, Measure, calibration_error, class_reliability, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
-SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
+SHARES = (*PROPORTIONS, "balanced_error")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
 TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
 TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
@@ -52,13 +51,6 @@ CALIBRATION = (
     "Tenths of the exposure in the order of the predicted rate; on the grey line rates are as predicted. In a tenth of"
     " few events, chance parts them."
 )
-WIDTHS = [Column("mean width", FIGURES, "width"), Column("rows", COUNT), Column("covered", PERCENT.with_ends)]
-PREDICTED = [
-    Column("mean probability", TENTHS_OF_PERCENT, "probability"),
-    Column("rows", COUNT),
-    Column("right", TENTHS_OF_PERCENT.with_ends),
-]
-TENTHS = [Column("mean probability", SHARE, "probability"), Column("rows", COUNT), Column("share", SHARE.with_ends)]
 OF_WIDTHS = "Rows in the order of the widths of their intervals: coverage should be as asked for in each part."
 OF_PROBABILITIES = (
     "Tenths of the test data by this probability: the share should be as the mean probability. Intervals: 95 %,"
@@ -77,7 +69,6 @@ OF_PAIRS = (
     " independent (Student's t and Bonferroni, with two {0} added as by Bonett and Price 2012). Better: by the loss,"
     " where its interval leaves 0 out."
 )
-POINTS_MORE = Format("+.1f", 100.0)
 OF_CLIPPING = " Probabilities below 1 / (2 x rows) count as this."
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
@@ -87,7 +78,7 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
     drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
     blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
-    blocks += [Facts([*losses(trained), *facts_of_drifts(trained)], "While it learned", PROGRESSIVE)]
+    blocks += [Facts(losses(trained), "While it learned", PROGRESSIVE)]
     return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
 
@@ -104,21 +95,26 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> l
 
 def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets; the metrics have a title."""
-    facts, groups = [Fact("rows", tested.rows, COUNT)], tested.scored.groups
-    if column := weights_named(trained.plan, tested.scored.weight):
-        facts += [Fact("weighted by", column), Fact("sum of weights", float(tested.scored.weight.sum()), WEIGHT)]
+    scored, groups = tested.scored, tested.scored.groups
+    facts = [Fact("rows", tested.rows, COUNT)]
+    if column := weights_named(trained.plan, scored.weight):
+        facts += [Fact("weighted by", column), Fact("sum of weights", float(scored.weight.sum()), WEIGHT)]
     facts += facts_of_measures(tested.measures, trained.model)
-    if tested.confusion is not None:
-        facts.append(Fact("calibration error", calibration_error(tested.scored), FIGURES))
+    if scored.codes is not None:
+        facts.append(Fact("calibration error", calibration_error(scored), FIGURES))
     facts += known(Fact("rows of unseen classes", tested.unseen, COUNT))
     facts += known(Fact("groups", 0 if groups is None else len(np.unique(groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    note = INTERVALS.format(_units(tested)) if has_intervals else ""
-    blocks: list[Block] = [Facts(facts, title, note), *by_decile(tested)]
-    if tested.confusion is None:
-        return [*blocks, _residuals(tested)]
-    labels = trained.model.classes
-    return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
+    blocks: list[Block] = [Facts(facts, title, INTERVALS.format(_units(tested)) if has_intervals else "")]
+    if scored.codes is not None:
+        labels = trained.model.classes
+        return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
+    places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
+    x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
+    described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
+    draw = on_axes(charts.draw_scatter, x, y, ("prediction", "target - prediction"))
+    caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+    return [*blocks, *by_decile(tested), Chart("Residuals against predictions", described, draw, caption)]
 
 
 def _stream(trained: Trained) -> list[Block]:
@@ -144,9 +140,9 @@ def _stream(trained: Trained) -> list[Block]:
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
     """The confusion matrix: rows of each class by the class predicted; people see it where classes are few."""
-    labels = [*classes, "(unseen)"] if tested.unseen else classes
-    matrix = tested.confusion.tolist() if tested.confusion is not None else []
-    rows = [[label, *row] for label, row in zip(labels, matrix, strict=False)]
+    labels, matrix = [*classes, "(unseen)"], tested.scored.confusion(tested.scored.weight).tolist()
+    rows = [[label, *row] for label, row in zip(labels, matrix, strict=True)]
+    rows = rows if tested.unseen else rows[:-1]
     columns = [Column("class \\ predicted", text, "class")]
     columns += [Column(str(label), weight, f"predicted_{label}") for label in classes]
     shown = None if len(classes) <= FEW_CLASSES else ()
@@ -165,31 +161,19 @@ def _slices(tested: Evaluation, by: str) -> Table:
     return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
 
 
-def _residuals(tested: Evaluation) -> Chart:
-    """Residuals against predictions."""
-    scored = tested.scored
-    places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
-    x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
-    described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
-    titles = "prediction", "target - prediction"
-    caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
-    return Chart("Residuals against predictions", described, on_axes(charts.draw_scatter, x, y, titles), caption)
-
-
 def by_decile(tested: Evaluation) -> list[Block]:
     """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
     scored = tested.scored
     if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
         return []
-    titles = "exposure", "predicted", "actual", "actual / expected"
-    keys = "", "", "", "actual_over_expected"
-    columns = [Column("decile", COUNT), *(Column(title, FIGURES, key) for title, key in zip(titles, keys, strict=True))]
+    columns = [Column("decile", COUNT), *(Column(title, FIGURES) for title in ("exposure", "predicted", "actual"))]
+    columns.append(Column("actual / expected", FIGURES, "actual_over_expected"))
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
-    expected, actual = [decile.predicted for decile in deciles], [Measure(decile.actual) for decile in deciles]
-    titles_of_axes = "predicted rate", "actual rate"
+    expected, actual = [predicted for _, predicted, *_ in deciles], [Measure(rate) for _, _, rate, _ in deciles]
+    titles = "predicted rate", "actual rate"
     return [
         Table("By decile of the prediction", columns, rows, key="lift"),
-        _calibration("Calibration by decile", expected, actual, titles_of_axes, CALIBRATION),
+        _calibration("Calibration by decile", expected, actual, titles, CALIBRATION),
     ]
 
 
@@ -206,20 +190,13 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
         *known(Fact("rows of unseen classes", comparison.unseen, COUNT)),
     ]
     more, more_error = (Format(f"+{FIGURES.spec_of(mean)}") for mean in (comparison.model.loss, comparison.model.error))
+    error = Column("absolute error", FIGURES, "error"), Column("more", more_error.interval, "error_difference")
+    if is_class:
+        error = Column("error", PERCENT), Column("points more", Format("+.1f", 100.0).interval, "error_difference")
     has_seconds = any(one.seconds is not None for one in comparison.contenders)
-    columns = [
-        Column("model", key="name"),
-        Column(loss, FIGURES, "loss"),
-        Column("more, 95 %", more.interval, "loss_difference"),
-        Column("error" if is_class else "absolute error", PERCENT if is_class else FIGURES, "error"),
-        Column(
-            "points more" if is_class else "more",
-            (POINTS_MORE if is_class else more_error).interval,
-            "error_difference",
-        ),
-        Column("better"),
-        Column("seconds", lambda seconds: ABSENT if seconds is None else f"{seconds:.1f}", is_shown=has_seconds),
-    ]
+    seconds = Column("seconds", lambda value: ABSENT if value is None else f"{value:.1f}", is_shown=has_seconds)
+    columns = [Column("model", key="name"), Column(loss, FIGURES, "loss")]
+    columns += [Column("more, 95 %", more.interval, "loss_difference"), *error, Column("better"), seconds]
     contenders = [
         [one.name, one.loss, one.loss_difference, one.error, one.error_difference, one.better, one.seconds]
         for one in comparison.contenders
@@ -237,18 +214,18 @@ def sureness(tested: Evaluation) -> list[Block]:
     scored = tested.scored
     if scored.probability is not None:
         parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen)
-        return [_table_of_parts("How sure, and how often right", parts, PREDICTED, "by_sureness", tested)]
+        columns, note = _columns_of_parts("right", TENTHS_OF_PERCENT), OF_PROBABILITIES.format(_units(tested))
+        return [Table("How sure, and how often right", columns, [part[:3] for part in parts], note, "by_sureness")]
     if WIDTH not in scored.means:
         return []
     parts = equal_parts(scored, scored.means[WIDTH], scored.means[COVERAGE])
-    return [_table_of_parts("Intervals by width", parts, WIDTHS, "intervals_by_width", tested)]
+    columns = [Column("mean width", FIGURES, "width"), Column("rows", COUNT), Column("covered", PERCENT.with_ends)]
+    return [Table("Intervals by width", columns, [part[:3] for part in parts], OF_WIDTHS, "intervals_by_width")]
 
 
-def _table_of_parts(title: str, parts: list[Part], columns: list[Column], key: str, tested: Evaluation) -> Table:
-    """Parts of the rows: the mean of a probability or width, the number of rows, and a share with its interval."""
-    rows = [[part.mean, part.rows, part.share] for part in parts]
-    note = OF_WIDTHS if columns is WIDTHS else OF_PROBABILITIES.format(_units(tested))
-    return Table(title, columns, rows, note, key)
+def _columns_of_parts(title: str, share: Format) -> list[Column]:
+    """Columns of the mean probability, the number of rows, and a share with its interval."""
+    return [Column("mean probability", share, "probability"), Column("rows", COUNT), Column(title, share.with_ends)]
 
 
 def title_of(name: str, titles: dict[str, str] = TITLES) -> str:
@@ -269,35 +246,30 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
-    classes = tested.classes
-    rows = [[one.label, one.rows, one.share, one.probability, one.ratio, one.is_predicted] for one in classes]
+    classes = class_reliability(tested.scored, labels)
+    rows = [one[:6] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
-    blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
-    blocks.append(Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True))
+    blocks: list[Block] = [
+        Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True)
+    ]
+    if never := [one for one in classes if not one.is_predicted]:
+        others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
+        named = f"Class {never[0].label!r} is never predicted{others}, and has {PERCENT(never[0].share)} of the rows."
+        weights = "`train --class-weight`"
+        decide = f"{weights} decides"
+        if len(labels) == 2:
+            decide = f"`predict --threshold P`, the least probability of {labels[1]!r}, and {weights} decide"
+        blocks.insert(0, Note(f"{named} {decide} when it is.", "warning"))
     for one in classes[:1]:
         title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
         titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
         expected, actual = [part.mean for part in one.tenths], [part.share for part in one.tenths]
-        about = OF_PROBABILITIES.format(_units(tested))
+        about, columns = OF_PROBABILITIES.format(_units(tested)), _columns_of_parts("share", SHARE)
         blocks += [
             _calibration(f"Class {one.label}: actual against expected", expected, actual, titles, about),
-            _table_of_parts(title, one.tenths, TENTHS, "tenths", tested),
+            Table(title, columns, [part[:3] for part in one.tenths], about, "tenths"),
         ]
     return blocks
-
-
-def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
-    """A line where classes that rows have are predicted for none of them."""
-    never = [one for one in tested.classes if not one.is_predicted]
-    if not never:
-        return []
-    rarest, share = never[0], f"{100 * never[0].share:.2f} %"
-    others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
-    named = f"Class {rarest.label!r} is never predicted{others}"
-    decides = "`train --class-weight` decides"
-    if len(labels) == 2:
-        decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
-    return [f"{named}, and has {share} of the rows. {decides} when it is."]
 
 
 def _calibration(

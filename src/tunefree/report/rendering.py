@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,83 +28,57 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
     two
     """
     for block in blocks:
-        for line in LINES[type(block)](block):
+        for line in _lines(block):
             console.print(line)
 
 
-def _facts(block: Facts) -> list[Any]:
-    has_intervals = any(fact.interval() for fact in block.facts)
-    grid = Grid(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="bold", no_wrap=True)
-    for _ in range(1 + has_intervals):
+def _lines(block: Block) -> list[Any]:
+    """What a terminal shows of a block: of charts and data nothing."""
+    match block:
+        case Facts():
+            rows = [(fact.name, fact.text(), fact.interval()) for fact in block.facts]
+            width = 3 if any(interval for *_, interval in rows) else 2
+            grid = _grid([row[:width] for row in rows], show_header=False)
+            grid.columns[0].style, grid.columns[0].no_wrap = "bold", True
+            return [*_title(block.title), grid, *([block.note] if block.note else [])]
+        case Table() if block.texts():
+            grid = _grid(block.texts(), header_style="bold")
+            for column, shown in zip(grid.columns, block.columns_shown(), strict=True):
+                column.header, column.justify = shown.title, "right" if shown.is_numeric else "left"
+            if block.note:
+                grid.caption, grid.caption_justify = block.note, "left"
+            return [*_title(block.title), grid]
+        case Note(text, "warning"):
+            return [Text(as_options(f"warning: {text}"), style="bold yellow")]
+        case Note(text, tone):
+            return [as_options(f"note: {text}" if tone == "note" else text)]
+        case Code(text):
+            return [text]
+    return []
+
+
+def _grid(rows: Sequence[Sequence[str]], **options: Any) -> Grid:
+    """Texts in columns, which are folded rather than cut where the screen is narrow."""
+    grid = Grid(box=None, pad_edge=False, **options)
+    for _ in rows[0] if rows else ():
         grid.add_column(overflow="fold")
-    for fact in block.facts:
-        grid.add_row(*_words(fact.name, fact.text(), *([fact.interval()] if has_intervals else [])))
-    return [*_title(block.title), grid, *([block.note] if block.note else [])]
-
-
-def _table(block: Table) -> list[Any]:
-    if not block.rows_shown():
-        return []
-    grid = Grid(box=None, header_style="bold", pad_edge=False)
-    for column in block.columns_shown():
-        # names are folded rather than cut where the screen is narrow
-        grid.add_column(column.title, justify="right" if column.is_numeric else "left", overflow="fold")
-    for texts in block.texts():
-        grid.add_row(*_words(*texts))
-    if block.note:
-        grid.caption, grid.caption_justify = block.note, "left"
-    return [*_title(block.title), grid]
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    return grid
 
 
 def _title(title: str) -> list[Text]:
     return [Text(title, style="italic")] if title else []
 
 
-def _words(*texts: str) -> list[Text]:
-    return [Text(text) for text in texts]
-
-
-def _note(block: Note) -> list[Any]:
-    if block.tone == "warning":
-        return [Text(as_options(f"warning: {block.text}"), style="bold yellow")]
-    return [as_options(f"note: {block.text}" if block.tone == "note" else block.text)]
-
-
-LINES: dict[type, Any] = {
-    Facts: _facts,
-    Table: _table,
-    Chart: lambda block: [],
-    Note: _note,
-    Code: lambda block: [block.text],
-    Data: lambda block: [],
-}
-
-
-LISTS = {"plain": "notes", "note": "notes", "warning": "warnings"}  # by tone; fine print is about tables
-
-
 def record(blocks: Iterable[Block]) -> dict[str, Any]:
     """All values of blocks by key, for JSON.
 
     Raises a ValueError if two blocks have the same key, and are no lists.
-
-    >>> from tunefree.report.document import Column, Fact
-    >>> from tunefree.report.formats import PERCENT
-    >>> facts = Facts([Fact("rows", 7), Fact("error", Measure(0.5, 0.25, 0.75), PERCENT)])
-    >>> table = Table("Ages", [Column("name"), Column("age")], [["Ann", 7.5], ["Bo", float("nan")]])
-    >>> record([facts, table, Note("few rows", "warning")]) == {
-    ...     "rows": 7,
-    ...     "error": 0.5,
-    ...     "intervals": {"error": [0.25, 0.75]},
-    ...     "ages": [{"name": "Ann", "age": 7.5}, {"name": "Bo", "age": None}],
-    ...     "warnings": ["few rows"],
-    ... }
-    True
     """
     whole: dict[str, Any] = {}
     for block in blocks:
-        part = PARTS[type(block)](block)
+        part = _values(block)
         for key in part.keys() & whole.keys():
             if not isinstance(part[key], list):
                 raise ValueError(f"two blocks have the key {key!r}")
@@ -142,21 +116,22 @@ def _with_intervals(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return raw(values | ({"intervals": intervals} if measures else {}))
 
 
-def _fact_values(block: Facts) -> dict[str, Any]:
-    values = _with_intervals((key_of(fact, fact.name), fact.value) for fact in block.facts)
-    return {block.key: values} if block.key else values
-
-
-def _table_rows(block: Table) -> dict[str, Any]:
-    keys = [key_of(column, column.title) for column in block.columns]
-    return {key_of(block, block.title): [_with_intervals(zip(keys, row, strict=True)) for row in block.rows]}
-
-
-PARTS: dict[type, Any] = {
-    Facts: _fact_values,
-    Table: _table_rows,
-    Chart: lambda block: {} if block.data is None else {key_of(block, block.title): raw(block.data)},
-    Note: lambda block: {LISTS[block.tone]: [as_options(block.text)]} if block.tone in LISTS else {},
-    Code: lambda block: {"command": block.text},
-    Data: lambda block: {block.key: raw(block.value)},
-}
+def _values(block: Block) -> dict[str, Any]:
+    """What programs read of a block, by key; fine print is about tables."""
+    match block:
+        case Facts():
+            values = _with_intervals((key_of(fact, fact.name), fact.value) for fact in block.facts)
+            return {block.key: values} if block.key else values
+        case Table():
+            keys = [key_of(column, column.title) for column in block.columns]
+            rows = [_with_intervals(zip(keys, row, strict=True)) for row in block.rows]
+            return {key_of(block, block.title): rows}
+        case Chart() if block.data is not None:
+            return {key_of(block, block.title): raw(block.data)}
+        case Note(text, tone) if tone != "fine":
+            return {"warnings" if tone == "warning" else "notes": [as_options(text)]}
+        case Code(text):
+            return {"command": text}
+        case Data(key, value):
+            return {key: raw(value)}
+    return {}

@@ -24,6 +24,7 @@ MOST_OUTPUTS = 8  # columns of weights
 FEATURES = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
 ABOVE = "rise of the mean loss where the column is permuted"
 LINE = "Whiskers: standard error. Orange: the line of noise, which a column without use hardly exceeds. Grey: below it."
+MOST_IMPORTANT = "The {} most important of {} columns; whiskers: standard error."
 SHARED = "A column below may matter, too, where another one tells the same: what both tell is counted for neither."
 OF_PAIRS = (
     "Rise: how much larger the mean loss is where each of the two columns may act on its own only, on rows that trees"
@@ -54,32 +55,41 @@ def blocks_of_terms(
     model = decomposition.model
     output = None if label is None else output_of(model.classes, model.n_outputs, label)[0]
     columns = ranked or importance(decomposition, output)
-    rows = zip(
-        columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True
-    )
+    sizes, errors, noise = (array.tolist() for array in (columns.sizes, columns.errors, columns.noise))
     format = Format(THREE.spec_of(float(np.abs(columns.sizes).max(initial=0.0))))  # so that the digits stand in line
     header = [Column("column"), *(Column(name, format) for name in ("importance", "standard error", "noise"))]
-    note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
-    facts = [Data("sampled_rows", columns.rows)]
-    if columns.judges is None:
-        header, listed = header[:-1], [row[:-1] for row in listed]
+    rows: list[Any] = list(zip(columns.names, sizes, errors, noise, strict=True))
+    data = [Data("sampled_rows", columns.rows)]
+    note, words = describe_importance(decomposition, columns), list[Block]()
+    title, caption = f"mean absolute contribution to the {margin_name(decomposition)}", MOST_IMPORTANT
+    if columns.judges is None:  # noise is not known
+        header, noise = header[:-1], None
+        rows = [row[:-1] for row in rows]
     else:
-        facts.append(Data("beyond_noise", columns.n_beyond))
-    table = Table("Columns by importance", header, listed, note, "terms", is_open=False)
-    words = [*_in_words(columns), *_pairs(decomposition, columns)]
-    return [*words, *facts, table, *_bars(columns, margin_name(decomposition))]
+        data.append(Data("beyond_noise", columns.n_beyond))
+        title, caption, noise = ABOVE, LINE, noise[:BARS]
+        words.append(Note(_in_words(columns)))
+    table = Table("Columns by importance", header, rows[: top or None], note, "terms", is_open=False)
+    blocks = [*words, *_pairs(decomposition, columns), *data, table]
+    names, sizes, errors = columns.names[:BARS], sizes[:BARS], errors[:BARS]
+    if not names:
+        return blocks
+    described = "; ".join(
+        f"{name} {size:.3g} ± {error:.1g}" for name, size, error in zip(names, sizes, errors, strict=True)
+    )
+    caption = caption.format(len(names), len(columns.names))
+    draw = on_axes(charts.draw_bars, names, sizes, errors, title, noise)
+    return [*blocks, Chart("Columns by importance", described, draw, caption, (5.0, 0.9 + 0.27 * len(names)))]
 
 
-def _in_words(columns: Importance) -> list[Block]:
-    """A sentence on the columns that matter beyond noise; empty where noise is not known."""
-    if columns.judges is None:
-        return []
-    n = columns.n_beyond
-    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
-    sentence = f"{n:,} of {len(columns.names):,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+def _in_words(columns: Importance) -> str:
+    """A sentence on the columns that matter beyond noise."""
+    n, most = columns.n_beyond, len(columns.names)
     if not n:
-        sentence = "No column matters beyond noise."
-    return [Note(f"{sentence} {SHARED}" if 0 < n < len(columns.names) else sentence)]
+        return "No column matters beyond noise."
+    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
+    sentence = f"{n:,} of {most:,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    return f"{sentence} {SHARED}" if n < most else sentence
 
 
 def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
@@ -87,31 +97,14 @@ def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
     pairs = interactions(decomposition, columns)
     if pairs is None:
         return []
-    header = [Column("columns that act together"), Column("rise", FIGURES), Column("standard error", TWO)]
     parts = (column.tolist() for column in (pairs.sizes, pairs.errors, pairs.noise))
-    rows, n = [list(row) for row in zip(pairs.names, *parts, strict=True)][: pairs.n_beyond], len(pairs.names)
-    looked_at = (
-        "1 pair of the columns that matter most was" if n == 1 else f"{n} pairs of the columns that matter most were"
-    )
-    note = f"{looked_at} looked at."
+    rows, n = list(zip(pairs.names, *parts, strict=True))[: pairs.n_beyond], len(pairs.names)
+    looked_at = "1 pair of {} was" if n == 1 else f"{n} pairs of {{}} were"
+    note = f"{looked_at.format('the columns that matter most')} looked at."
     if not rows:
         return [Note(f"No two columns act together beyond noise. {note}"), Data("pairs", [])]
+    header = [Column("columns that act together"), Column("rise", FIGURES), Column("standard error", TWO)]
     return [Table("Pairs that act together", [*header, Column("noise", TWO)], rows, f"{OF_PAIRS} {note}", "pairs")]
-
-
-def _bars(columns: Importance, margin: str) -> list[Chart]:
-    names, sizes, errors = columns.names[:BARS], columns.sizes[:BARS].tolist(), columns.errors[:BARS].tolist()
-    if not names:
-        return []
-    bars = zip(names, sizes, errors, strict=True)
-    described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in bars)
-    title, noise = f"mean absolute contribution to the {margin}", None
-    caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
-    if columns.judges is not None:
-        title, noise, caption = ABOVE, columns.noise[:BARS].tolist(), LINE
-    inches = 5.0, 0.9 + 0.27 * len(names)
-    draw = on_axes(charts.draw_bars, names, sizes, errors, title, noise)
-    return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
 def _curves(trained: Trained, decomposition: Decomposition, ranked: Any) -> list[Block]:
@@ -130,7 +123,7 @@ def _curves(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
 
 
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
-    """The features of the largest weights, or why there are none.
+    """The features of the largest weights that are not 0, or why there are none.
 
     ``top``: features that are listed; 0 for all.
     """
@@ -139,13 +132,8 @@ def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block
     columns += [Column(label, SIGNED, f"weight_{label}", k < MOST_OUTPUTS) for k, label in enumerate(outputs)]
     if not model.has_weights:
         return [Note(without_weights(model)), Table("Features", columns, [], FEATURES, shown=())]
-    weights = model.mean_weights()
-    rows = [[names[j], size, *weights[j]] for j, size in largest(weights[: len(names)], top)]
-    return [Table("Features", columns, rows, FEATURES, is_open=False)]
-
-
-def largest(weights: np.ndarray, top: int) -> list[tuple[int, float]]:
-    """The features of the largest weights (d, K) that are not 0, and their sizes; ``top`` 0 is for all."""
+    weights = model.mean_weights()[: len(names)]
     sizes = np.abs(weights).max(axis=1)
     order = np.argsort(-sizes, kind="stable")
-    return [(j, float(sizes[j])) for j in order[sizes[order] > 0][: top or None].tolist()]
+    rows = [[names[j], float(sizes[j]), *weights[j]] for j in order[sizes[order] > 0][: top or None].tolist()]
+    return [Table("Features", columns, rows, FEATURES, is_open=False)]

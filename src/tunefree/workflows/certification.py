@@ -1,11 +1,10 @@
-"""Guarantees from one pass of a model: about every linear model, about given weights, and about future rows."""
+"""Weights of linear models from files, theorems about them, and the order of the rows."""
 
 from __future__ import annotations
 
 import copy
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,61 +12,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from tunefree.core.errors import DataError, ModelError, nearest
-from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.core.errors import DataError, nearest
 from tunefree.learners import ALL
-from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
-from tunefree.theory.mixing import mixing_excess
-
-RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
-PROGRESSIVE = "each predicted before it was learned"
-DELTA = 0.05  # probability that the bound on the risk fails
-
-
-def certified(trained: Trained, weights: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """All guarantees that the sums kept during the pass prove, by name; those that do not apply are left out.
-
-    ``weights``: a CSV file with a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the
-    intercept, and a column of weights: one, or one named after each class where there are more than two.
-
-    ``loss`` is the mean loss of the ``predictions`` of so many ``rows``. ``lower_bounds`` has for each radius a lower
-    bound on the mean loss of every linear model of that radius. ``weights`` has bounds for the given ones, computed
-    from the slopes, and ``theorem``, that of the learner's own theorem. ``mixing`` has the mean ``loss`` of the
-    mixtures, where a row counts as its weight over the mean of those so far, that of their ``base``, and
-    ``loss_at_most``, the bound of :mod:`tunefree.theory.mixing`. ``order`` is as of :func:`order_of`. ``risk`` has
-    bounds on the loss and the error of future rows, if these are independent and alike, from ``rows`` without those
-    that chose a kernel.
-    Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
-    """
-    model = trained.model
-    certificate = model.certificate()
-    if certificate.rounds == 0:
-        raise ModelError("the model has seen no rows; train it first")
-    evidence_loss = certificate.loss / certificate.weight
-    # The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
-    # row that is learned in several rounds those before each of them.
-    metrics = trained.progress.progressive[0]
-    mean = metrics.mean_loss() if metrics.weight > 0.0 else evidence_loss
-    proved: dict[str, Any] = {
-        "rows": certificate.rounds,
-        "loss": mean,
-        "predictions": PROGRESSIVE,
-        "lower_bounds": dict(certificate.table(RADII)),
-    }
-    if weights is not None:
-        proved["weights"] = weight_bounds(trained, read_weights(trained, weights), mean)
-    proved |= _mixing_cost(model.predictor.mixtures)
-    if model.pool is not None:
-        proved |= _interval_coverage([context.conformal for context in model.pool.contexts])
-    risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
-    proved |= order_of(trained)
-    refuted = "order" in proved and proved["order"]["depends_on_rows"]
-    if not refuted and any(bound is not None for bound in risks.values()):
-        proved["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
-    return proved
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
@@ -81,49 +30,6 @@ def order_of(trained: Trained) -> dict[str, Any]:
     finding = trained.order.finding()
     order = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
     return {"order": order | finding._asdict()}
-
-
-def _mixing_cost(mixtures: Sequence[Mixture]) -> dict[str, Any]:
-    """The cost of mixing, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
-    mixtures = [mixture for mixture in mixtures if mixture.top.rounds[0] > 0]
-    if not mixtures:
-        return {}
-    accounts = [(mixture.account, int(mixture.top.rounds[0])) for mixture in mixtures]
-    weight = sum(float(account.weight[0]) for account, _ in accounts)
-    base, loss = (sum(float(account.losses[level]) for account, _ in accounts) / weight for level in range(2))
-    at_most = base + sum(mixing_excess(account, rounds) for account, rounds in accounts) / weight
-    rounds = sum(rounds for _, rounds in accounts)
-    return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
-
-
-def _interval_coverage(records: Sequence[ConformalRecord]) -> dict[str, Any]:
-    """How often intervals, or sets, that followed the stream covered the next row, over all contexts.
-
-    Empty where no row has a score.
-    """
-    counts = [int(record.adaptive.rows[0]) for record in records]
-    rows = sum(counts)
-    if not rows:
-        return {}
-    followed = [record.followed() for record in records]
-    shares = [count / rows for count in counts]
-    coverages = {}
-    for asked in followed[0]:
-        covered, bound = (
-            sum(share * of[asked][part] for share, of in zip(shares, followed, strict=True)) for part in range(2)
-        )
-        coverages[asked] = {"covered": covered, "at_least": bound}
-    return {"coverage": {"rows": rows, "asked": coverages}}
-
-
-def weight_bounds(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
-    """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
-    model = trained.model
-    certificate = model.certificate()
-    at_least = (certificate.loss - certificate.regret(weights)) / certificate.weight
-    known = {"regret_at_most": mean - at_least, "loss_at_least": at_least}
-    bound = theorem_of(trained, weights).value
-    return known | ({} if bound is None else {"theorem": bound / certificate.weight})
 
 
 def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
@@ -156,31 +62,31 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
-    """Weights of a linear model from a CSV file.
+    """Weights (d, K) of a linear model from a CSV file.
 
-    Returns (d, K) array.
+    It has a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the intercept, and a column of
+    weights: one, or one named after each class where there are more than two.
     Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """
-    model = trained.model
+    model, outputs = trained.model, ["weight"]
+    if model.n_outputs > 1:
+        outputs = [str(label) for label in model.classes]
     try:
         table = csv.read_csv(Path(path))
+        features, *columns = table.column_names
+        if features != "feature" or (columns != outputs if model.n_outputs > 1 else len(columns) != 1):
+            wanted = ", ".join(["feature", *outputs])
+            raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
+        given = np.column_stack([table[column].cast(pa.float64()).to_numpy() for column in columns])
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"cannot be read as CSV ({error})", str(path), remedy="columns feature and weight") from None
-    outputs = [str(label) for label in model.classes] if model.n_outputs > 1 else None
-    columns = [name for name in table.column_names if name != "feature"]
-    if "feature" not in table.column_names or (columns != outputs if outputs else len(columns) != 1):
-        wanted = ", ".join(["feature", *(outputs or ["weight"])])
-        raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
     names = {name: j for j, name in enumerate(trained.encoder.names())}
     weights = np.zeros((model.n_features, model.n_outputs))
-    for row, (name, *values) in enumerate(
-        zip(*(table[column].to_pylist() for column in ["feature", *columns]), strict=True)
-    ):
-        if str(name) not in names:
-            remedy = nearest(str(name), [*names], "features")
+    for row, name in enumerate(map(str, table[features].to_pylist())):
+        if name not in names:
+            remedy = nearest(name, [*names], "features")
             raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
-        for k, value in enumerate(values):
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise DataError(f"{value!r} is not a finite number", str(path), row + 1, columns[k])
-            weights[names[str(name)], k] = value
+        if not np.isfinite(given[row]).all():
+            raise DataError(f"the weight of {name!r} is not a finite number", str(path), row + 1)
+        weights[names[name]] = given[row]
     return weights

@@ -25,7 +25,6 @@ PLACES = 8  # that are read
 LONGEST_AGO = 2.0**63 - 1024.0  # microseconds, as a float64 has them
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
-SEEN_FIRST = "the first rows of what can be read only once"
 
 
 class Kind(NamedTuple):
@@ -74,16 +73,12 @@ class ColumnView(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnsView:
-    """The result of :func:`columns`; printed, it is a table.
-
-    ``where``: which rows these are.
-    ``task``, ``why``: what a training would learn, and why; empty without a target.
-    """
+    """The result of :func:`columns`; printed, it is a table."""
 
     name: str
     rows: int
-    where: str
-    task: str
+    where: str  # which rows these are
+    task: str  # that a training would learn, and why; empty without a target
     why: str
     columns: list[ColumnView]
     findings: list[Finding]
@@ -169,21 +164,19 @@ def _sample_of(source: Source, reading: Reading, bad: BadRows) -> tuple[Sample, 
     """
     places = source.places(PLACES)
     if not places:
-        return reading.first, SEEN_FIRST
+        return reading.first, "the first rows of what can be read only once"
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
-    bad.tally = Tally()
-    sample = _rows_from(source, reading, bad, [places[0]], most)
+    sample = _rows_from(source, reading, bad, places[:1], most)
     if sample.n_rows < most or len(places) == 1:
         return sample, f"{'all' if sample.n_rows < most else 'the first'} {sample.n_rows:,} rows"
-    bad.tally = Tally()
     sample = _rows_from(source, reading, bad, places, most // len(places))
     return sample, f"{sample.n_rows:,} rows from {len(places)} places"
 
 
 def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Position], n_rows: int) -> Sample:
     """So many rows from each of some places on, or those that there are."""
-    sample, encoder = Sample([], [], []), reading.encoder
+    sample, encoder, bad.tally = Sample([], [], []), reading.encoder, Tally()
     for place in places:
         left = n_rows
         for chunk in chunks_of(source, encoder, bad, place):
@@ -201,9 +194,8 @@ def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Posi
 
 def _unusable(bad: BadRows) -> list[str]:
     """Reasons why rows of a sample cannot be used, and oddities of others."""
-    lines = [
-        f"cannot be used: {reason}; pass `on_bad_row='skip'` to leave such rows out" for reason in bad.tally.reasons
-    ]
+    remedy = "pass `on_bad_row='skip'` to leave such rows out"
+    lines = [f"cannot be used: {reason}; {remedy}" for reason in bad.tally.reasons]
     if n := bad.tally.unlabelled:
         lines.append(f"{n:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out")
     return lines + [str(oddity) for oddity in bad.tally.oddities]
@@ -251,9 +243,7 @@ def why_of(plan: Plan, column: Any) -> str:
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
     """The smallest and the largest number or date."""
     if column is None:
-        are_numbers = values and all(
-            isinstance(value, (int, float)) and not isinstance(value, bool) for value in values
-        )
+        are_numbers = values and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
         return (min(values), max(values)) if are_numbers else None
     read = roles.values_of(column, arrays)
     if read is None or read.are_codes or not len(read.present):
@@ -261,11 +251,11 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
     ends = float(read.present.min()), float(read.present.max())
     if column.kind == "number":
         return ends
-    clipped = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
-    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in clipped)
+    clipped = np.clip(ends, -LONGEST_AGO, LONGEST_AGO).astype(np.int64)  # such as an infinity of SQL
+    (first, first_time), (last, last_time) = (str(end).split("T") for end in clipped.view("M8[us]").astype("M8[s]"))
     if column.kind == "time":
-        return first[1], last[1]
-    return ("T".join(first), "T".join(last)) if column.hours else (first[0], last[0])
+        return first_time, last_time
+    return (f"{first}T{first_time}", f"{last}T{last_time}") if column.hours else (first, last)
 
 
 def _as_written(value: Any) -> str:

@@ -1,4 +1,13 @@
-"""Evaluation of a trained model on a source with known targets, in all and by the values of a column."""
+"""Evaluation of a trained model on a source with known targets, in all and by the values of a column.
+
+Intervals have a coverage, a width, and a score, which weighs both. Gneiting, Raftery: Strictly proper scoring rules,
+prediction, and estimation (JASA 2007), eq. 43: the score of an interval (l, u) of coverage c = 1 - a for the target y
+is
+
+    u - l + 2 / a (l - y) 1[y < l] + 2 / a (y - u) 1[y > u],
+
+which is least on average for the quantiles of the levels a / 2 and 1 - a / 2.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError, nearest
+from tunefree.core.numbers import MOST
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
+from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import Labels, ScoredModel
+from tunefree.pool.quantiles import target_intervals
+from tunefree.pool.targets import Labels
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import blank_to_null, decoded, family
@@ -23,11 +35,11 @@ from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
-from tunefree.workflows.calibration import ClassReliability, class_reliability, interval_metrics
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
 
+COVERAGE, WIDTH, SCORE = "interval_coverage", "interval_width", "interval_score"  # names of metrics
 KNOWN = "known rows are predicted better than new ones"
 
 
@@ -44,9 +56,7 @@ class Evaluation(NamedTuple):
 
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
-    confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
-    classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
 
     @property
@@ -69,25 +79,29 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
 
 
 def _number_columns(
-    model: ScoredModel, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray, loss: Any, further: dict[str, Any]
+    trained: Trained, batch: Batch, predictions: np.ndarray, losses: np.ndarray, interval: float | None
 ) -> dict[str, np.ndarray]:
-    """Values of rows from which metrics of numbers are computed; ``further`` metrics are means."""
-    means = {"loss": losses, "mean_absolute_error": model.errors(y, predictions), **further}
+    """Values of rows from which metrics of numbers are computed, by the same names; ``interval`` is a coverage."""
+    model, y, loss = trained.model, batch.target, loss_of("regression", trained.plan.loss)
+    columns = {"targets": y, "predictions": model.responses(predictions)}
+    columns |= {"loss": losses, "mean_absolute_error": model.errors(y, predictions)}
+    if interval is not None:
+        low, high = target_intervals(model, batch.rows, predictions, np.array([interval]), batch.exposure)[:, 0].T
+        if batch.exposure is not None:  # targets are rates
+            low, high = low / batch.exposure, high / batch.exposure
+        with np.errstate(over="ignore", invalid="ignore"):
+            missed = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+            width = np.minimum(high - low, MOST)
+            score = np.minimum(width + 2.0 / (1.0 - interval) * missed, MOST)
+        columns |= {COVERAGE: ((low <= y) & (y <= high)).astype(np.float64), WIDTH: width, SCORE: score}
     if getattr(loss, "tau", None) is not None:
-        means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
-    return {"targets": y, "predictions": model.responses(predictions), **means}
+        columns["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
+    return columns
 
 
-def _limit_scores(batches: list[dict[str, np.ndarray]]) -> None:
-    """Let all batches lose their probabilities once these are too many."""
-    sizes = [batch["scores"].size for batch in batches if "scores" in batch]
-    if sizes and (len(sizes) < len(batches) or sum(sizes) > MOST_SCORES):
-        for batch in batches:
-            batch.pop("scores", None)
-
-
-def _scored(model: ScoredModel, batches: list[dict[str, np.ndarray]], loss: Any, groups: np.ndarray | None) -> Scored:
+def _scored(trained: Trained, batches: list[dict[str, np.ndarray]], groups: np.ndarray | None) -> Scored:
     """All rows; those that came before a class was known have the probability 0 of it."""
+    model, loss = trained.model, loss_of(trained.model.task, trained.plan.loss)
     n = batches[-1]["scores"].shape[1] if "scores" in batches[-1] else 0
     for batch in [batch for batch in batches if n and batch["scores"].shape[1] < n]:
         scores = batch["scores"]  # one score is that of class 1
@@ -118,53 +132,45 @@ def evaluate(
     ``group``: a column of a table: rows of one value belong together, and intervals are for independent groups.
     Raises a DataError if there are no rows, one cannot be used, or there is no such column, and a ModelError if the
     model has no intervals, or it is to learn as well: these would know the rows.
-
-    >>> from tunefree import Plan, open_source, train
-    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
-    >>> evaluation.rows, evaluation.measures["auc"].value, evaluation.confusion.tolist()
-    (200, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, unseen, loss = trained.model, 0, loss_of(trained.model.task, trained.plan.loss)
-    kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
-    columns: dict[str, list[Any]] = {name: [] for name in kept}
-    batches = list[dict[str, np.ndarray]]()
-    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
-    if interval is not None and progressive:
-        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
+    model, unseen, is_class = trained.model, 0, trained.model.task == "classification"
     if interval is not None:
+        if progressive:
+            raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
         OutputColumns(interval=(interval,)).check(model)
+    columns: dict[str, list[Any]] = {name: [] for name in (by, group) if name is not None}
+    batches, n_scores = list[dict[str, np.ndarray]](), 0
+    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     note_learned(trained, source, bad)
-    for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
+    for batch, predictions in predict(trained, source, bad, True, [*columns], learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
-        y, weight = batch.target, batch.weight
-        losses = model.losses(y, predictions)
+        losses = model.losses(batch.target, predictions)
         is_unseen = np.isnan(losses)
         unseen += int(is_unseen.sum())
-        if is_unseen.any() and not progressive and model.task == "classification":
-            _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
-        for place, name in enumerate(kept):
-            columns[name].append(batch.columns.column(place))
-        if model.task == "classification":
-            adds = _class_columns(model, y, predictions, losses)
+        if is_unseen.any() and not progressive and is_class:
+            _note_unseen(model.classes, batch, is_unseen, bad, trained.plan.target)
+        for place, parts in enumerate(columns.values()):
+            parts.append(batch.columns.column(place))
+        if is_class:
+            values = _class_columns(model, batch.target, predictions, losses)
         else:
-            further = {} if interval is None else interval_metrics(model, interval, batch, predictions, y)
-            adds = _number_columns(model, y, predictions, losses, loss, further)
-            adds |= {"exposure": exposure} if has_log_link(loss) else {}
-        batches.append({"weight": weight, **adds})
-        _limit_scores(batches)
-    rows = sum(len(batch["weight"]) for batch in batches)
-    if not rows:
+            values = _number_columns(trained, batch, predictions, losses, interval)
+            values |= {"exposure": exposure} if has_rates(trained.plan.loss) else {}
+        batches.append({"weight": batch.weight, **values})
+        n_scores += values["scores"].size if is_class else 0
+        for one in batches if n_scores > MOST_SCORES else ():
+            one.pop("scores", None)
+    if not batches or not sum(len(one["weight"]) for one in batches):
         raise no_rows(source)
-    if unseen == rows and not progressive:
-        raise _no_class(trained, y, source)
-    groups = None if group is None else group_numbers(group, columns[group], source)
-    scored = _scored(model, batches, loss, groups)
-    confusion = None if scored.codes is None else scored.confusion(scored.weight)
-    slices = [] if by is None else _slices(scored, by, columns[by])
-    classes = class_reliability(scored, model.classes)
-    return Evaluation(unseen, measures(scored), confusion, slices, classes, scored)
+    if unseen == sum(len(one["weight"]) for one in batches) and not progressive:
+        raise _no_class(trained, batch.target, source)
+    scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
+    slices = []
+    if by is not None:
+        values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
+        slices = [Slice(name, len(rows), measures(scored.part(rows))) for name, rows in slices_of(by, values_of_rows)]
+    return Evaluation(unseen, measures(scored), slices, scored)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
@@ -185,22 +191,15 @@ def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
     return DataError("no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy)
 
 
-def _note_unseen(
-    classes: list[Any], y: Labels, batch: Batch, is_unseen: np.ndarray, bad: BadRows, target: str | None
-) -> None:
+def _note_unseen(classes: list[Any], batch: Batch, is_unseen: np.ndarray, bad: BadRows, target: str | None) -> None:
     """Count the rows of each label that the model does not know."""
+    y = batch.target
     for code in np.unique(y.codes[is_unseen]).tolist():
         rows, label = np.flatnonzero(y.codes == code), y.values[code]
         problem = (
             f"{label!r} is no class of the model, so these rows count as errors; {nearest(label, classes, 'classes')}"
         )
         bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
-
-
-def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
-    """The metrics of each slice of the rows by a column."""
-    values = pa.chunked_array([decoded(column) for column in columns]).combine_chunks()
-    return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]
 
 
 def group_in(trained: Trained, source: Source) -> str | None:
@@ -240,15 +239,23 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
     plain = blank_to_null(decoded(values))
     numbers = _numbers(plain)
     if numbers is not None and len(np.unique(numbers)) > MOST_SLICES:
-        return _ranges(numbers)
-    coded = plain.cast(pa.string()).dictionary_encode()
-    codes, names = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
-    counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    order = np.argsort(-counts, kind="stable")
-    slices = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_SLICES].tolist()]
-    if len(order) > MOST_SLICES:
-        slices.append((OTHERS, np.flatnonzero(np.isin(codes, order[MOST_SLICES:]))))
-    return slices + _missing(codes < 0)
+        is_missing = np.isnan(numbers)
+        edges = np.unique(np.quantile(numbers[~is_missing], np.linspace(0.0, 1.0, RANGES + 1)))
+        codes = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
+        codes = np.where(is_missing, -1, codes)
+        ends = {k: (numbers[codes == k].min(), numbers[codes == k].max()) for k in np.unique(codes[~is_missing])}
+        names: dict[int, str | None] = {k: f"{low:g} to {high:g}" for k, (low, high) in ends.items()}
+    else:
+        coded = plain.cast(pa.string()).dictionary_encode()
+        codes, labels = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
+        order = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(labels)), kind="stable").tolist()
+        names = {k: labels[k] for k in order[:MOST_SLICES]}
+        if len(order) > MOST_SLICES:
+            codes = np.where(np.isin(codes, order[MOST_SLICES:]), len(labels), codes)
+            names[len(labels)] = OTHERS
+    if (codes < 0).any():
+        names[-1] = None
+    return [(name, np.flatnonzero(codes == k)) for k, name in names.items()]
 
 
 def _numbers(values: Any) -> np.ndarray | None:
@@ -259,19 +266,3 @@ def _numbers(values: Any) -> np.ndarray | None:
         return to_numpy(values.cast(pa.float64(), safe=False), np.nan)
     except pa.ArrowInvalid:
         return None
-
-
-def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
-    is_present = ~np.isnan(numbers)
-    edges = np.unique(np.quantile(numbers[is_present], np.linspace(0.0, 1.0, RANGES + 1)))
-    places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
-    slices: list[tuple[str | None, np.ndarray]] = []
-    for k in range(max(len(edges) - 1, 1)):
-        rows = np.flatnonzero(is_present & (places == k))
-        if len(rows):
-            slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
-    return slices + _missing(~is_present)
-
-
-def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
-    return [(None, np.flatnonzero(gone))] if gone.any() else []

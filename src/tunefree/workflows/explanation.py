@@ -12,11 +12,10 @@ from tunefree.explanation.decomposition import Decomposition, identified, output
 from tunefree.explanation.dependence import Picture, picture
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import ScoredModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source
-from tunefree.workflows.prediction import Predicted, apart, as_array, identities, marks, numbers_of, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, identities, labels_of, marked, predict, writer
 
 OTHER = "(other)"
 COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # of the table, which no term may be called
@@ -59,15 +58,6 @@ class Explainer:
 
     ``label``: the class whose margin is explained. By default the second of two classes, and of more classes the one
     that is predicted. Raises a ModelError if there is no such class.
-
-    >>> from tunefree import Plan, open_source, train
-    >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> trained = train(source, Plan(target="rich")).trained_
-    >>> explainer = Explainer(trained, decomposition_of(trained))
-    >>> explainer.names
-    ['(constant)', 'age']
-    >>> [explainer.of(batch).contributions.shape for batch in predict(trained, source, BadRows())]
-    [(400, 2)]
     """
 
     def __init__(self, trained: Any, decomposition: Decomposition, label: Any = None) -> None:
@@ -92,7 +82,9 @@ class Explainer:
         """Columns of the class, the margin and what the terms contribute to it; those not kept are added up."""
         contributions, others = explained.contributions, np.arange(1, len(self.names))
         kept = others if kept is None else kept
-        table = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
+        table = {}
+        if self.model.task == "classification":
+            table["class"] = labels_of(self.model, explained.classes)
         table |= {"margin": explained.margins, self.names[0]: contributions[:, 0]}
         term_names = apart([self.names[term] for term in kept.tolist()], {*COLUMNS, self.names[0]})
         table |= {name: contributions[:, term] for term, name in zip(kept.tolist(), term_names, strict=True)}
@@ -129,24 +121,7 @@ def write(
         kept = 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]  # the constant is none
     with writer(output) as put:
         for predicted in predict(trained, source, bad, kept=ids):
-            put(_table(explainer, predicted, kept, bad.skip, ids))
+            table = marked(trained.model, predicted, bad.skip) | explainer.columns(explainer.of(predicted), kept)
+            put(pa.record_batch(identities(predicted.batch, ids, set(table)) | table))
             rows += len(predicted.predictions)
     return rows, decomposition
-
-
-def _table(
-    explainer: Explainer, predicted: Predicted, kept: np.ndarray | None, numbered: bool, ids: tuple[str, ...]
-) -> Any:
-    """A record batch with predictions, the margins that are explained, and contributions of the terms kept."""
-    (batch, predictions), model = predicted, explainer.model
-    table = marks(batch, numbered)
-    if model.task == "regression":
-        table["prediction"] = numbers_of(model, predictions, batch)
-    else:
-        table["prediction"] = _labels(model, chosen(predictions))
-    table |= explainer.columns(explainer.of(predicted), kept)
-    return pa.record_batch(identities(batch, ids, set(table)) | table)
-
-
-def _labels(model: ScoredModel, codes: np.ndarray) -> Any:
-    return as_array(model.classes).take(pa.array(codes))

@@ -66,17 +66,8 @@ def findings(trained: Trained) -> list[Finding]:
     """Findings about all rows that a model has learned.
 
     Findings about rows and classes come first; those about columns have their names.
-
-    >>> from tunefree.stream.source import open_source
-    >>> from tunefree.model_files.plan import Plan
-    >>> from tunefree.training.training import train
-    >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
-    >>> for finding in findings(train(open_source(table), Plan(target="rich", learner="scinol2"))):
-    ...     finding.column, finding.kind, finding.evidence[:28]
-    ('', 'classes', "class 'goo' has 1 of 1,201 r")
-    ('age', 'odd', 'alone predicts 99.92 % of 1,')
     """
-    row_findings = [*order_findings(trained), *alike_classes(trained), *rare_classes(trained), *pool_findings(trained)]
+    row_findings = [*order_findings(trained), *class_findings(trained), *pool_findings(trained)]
     row_findings += rise_findings(trained)
     first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
     if getattr(trained.encoder, "has_queries", False):
@@ -107,39 +98,29 @@ def order_findings(trained: Trained) -> list[Finding]:
     return [Finding("", ORDER, text.format(level=LEVEL_OF_ORDER, **test._asdict()))]
 
 
-def rare_classes(trained: Any) -> list[Finding]:
-    """Each class of fewer than three rows, where there are more than a thousand in all and classes were not named."""
-    total = sum(trained.progress.class_rows)
-    if total <= MANY_ROWS or trained.plan.classes:
-        return []
-    remedy = CLOSING.format("it is a mistake", "classes ")
-    return [
-        Finding("", CLASSES, f"class {label!r} has {rows} of {total:,} rows", remedy)
-        for label, rows in zip(trained.model.classes, trained.progress.class_rows, strict=False)
-        if 0 < rows < FEWEST_ROWS
-    ]
+def class_findings(trained: Trained) -> list[Finding]:
+    """Classes whose names differ in case, quotes or white space only, and those of fewer than three rows.
 
-
-def alike_classes(trained: Any) -> list[Finding]:
-    """Each group of classes whose names differ in case, quotes or white space only.
-
-    >>> from types import SimpleNamespace as Trained
-    >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
-    >>> print(*alike_classes(trained))
-    the classes 'Yes' and 'yes' differ in case or quotes only; if they are one, correct it, or name all by `classes`
+    The latter where there are more than a thousand rows in all; neither where classes were named.
     """
     if trained.model.task != "classification" or trained.plan.classes:
         return []
-    labels = [label for label in trained.model.classes if isinstance(label, str)]
+    classes, counts = trained.model.classes, trained.progress.class_rows
     groups: dict[str, list[str]] = {}
-    for label in labels:
-        groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
-    remedy = CLOSING.format("they are one", "")
-    several = [group for group in groups.values() if len(group) > 1]
-    return [
-        Finding("", CLASSES, f"the classes {' and '.join(group)} differ in case or quotes only", remedy)
-        for group in several
+    for label in classes:
+        if isinstance(label, str):
+            groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
+    if_one, if_wrong = CLOSING.format("they are one", ""), CLOSING.format("it is a mistake", "classes ")
+    findings = [
+        Finding("", CLASSES, f"the classes {' and '.join(group)} differ in case or quotes only", if_one)
+        for group in groups.values()
+        if len(group) > 1
     ]
+    total = sum(counts)
+    for label, rows in zip(classes, counts, strict=False) if total > MANY_ROWS else ():
+        if 0 < rows < FEWEST_ROWS:
+            findings.append(Finding("", CLASSES, f"class {label!r} has {rows} of {total:,} rows", if_wrong))
+    return findings
 
 
 def pool_findings(trained: Trained) -> list[Finding]:
@@ -147,17 +128,17 @@ def pool_findings(trained: Trained) -> list[Finding]:
     model, group = trained.model, trained.plan.groups
     if model.pool is None or model.pool.only_predicts:
         return []
-    unseen = [Finding("", UNSEEN, line) for line in model.pool.unseen]
+    findings = [Finding("", UNSEEN, line) for line in model.pool.unseen]
     (known, rows), share = model.pool.known_rows, model.pool.known_share
-    if group is not None:
+    if group is not None and known:
         evidence = f"{known:,} of {rows:,} rows are of groups that came before"
-        return ([Finding("", KNOWN, evidence, f"sort the rows by {group}")] if known else []) + unseen
-    remedy = "leave out rows that were learned before"
-    remedy += "; if rows belong to subjects, name their column by `groups`" if trained.kind == TABLE else ""
-    evidence = (
-        f"{share:.0%} of the latest rows have the columns of earlier ones, and the estimated loss is of such rows"
-    )
-    return ([Finding("", KNOWN, evidence, remedy)] if share >= MANY_KNOWN else []) + unseen
+        findings.insert(0, Finding("", KNOWN, evidence, f"sort the rows by {group}"))
+    elif group is None and share >= MANY_KNOWN:
+        remedy = "leave out rows that were learned before"
+        remedy += "; if rows belong to subjects, name their column by `groups`" if trained.kind == TABLE else ""
+        columns = f"{share:.0%} of the latest rows have the columns of earlier ones"
+        findings.insert(0, Finding("", KNOWN, f"{columns}, and the estimated loss is of such rows", remedy))
+    return findings
 
 
 def rise_findings(trained: Trained) -> list[Finding]:
@@ -166,7 +147,7 @@ def rise_findings(trained: Trained) -> list[Finding]:
     if not known:
         return []
     rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
-    others = 0 if trained.rises is None else trained.rises.count - 1
+    others = trained.rises.count - 1 if trained.rises is not None else 0
     rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     where = f"{rise['file']}, row {rise['row_in_file']}" + (f", {rise['time']}" if rise["time"] else "")
     words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": rest}
@@ -183,12 +164,11 @@ def doubts_of_columns(encoder: Any) -> list[Finding]:
     """
     doubts = []
     for column in getattr(encoder, "columns", []):
-        if not getattr(column, "doubt", ()):
-            continue
-        kind, value = column.doubt
-        decision = _DECISIONS[kind].format(name=column.name, value=value, date=f"{column.name}=FORMAT")
-        seen = f"{kind} {value!r}" if value else kind
-        doubts.append(Finding(column.name, DOUBT, f"{seen}, read as categories", decision))
+        if getattr(column, "doubt", ()):
+            kind, value = column.doubt
+            decision = _DECISIONS[kind].format(name=column.name, value=value, date=f"{column.name}=FORMAT")
+            evidence = f"{kind} {value!r}" if value else kind
+            doubts.append(Finding(column.name, DOUBT, f"{evidence}, read as categories", decision))
     return doubts
 
 

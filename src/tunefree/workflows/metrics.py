@@ -1,4 +1,4 @@
-"""Metrics of predictions with known targets, and their confidence intervals.
+"""Metrics of predictions with known targets, their confidence intervals, and calibration by parts of the rows.
 
 Those of counts, amounts and rates are the part of the deviance explained, actual over expected, lift and Gini. The
 ordered Lorenz curve is that of Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk and
@@ -27,9 +27,10 @@ MOST_RANKED = 20  # classes up to which the area under curves has an interval
 MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
-
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
-DECILES = 10
+TENTHS = 10
+BINS = 15  # of the calibration error
+MOST_CLASSES = 5  # whose reliability is looked at, the rarest
 
 
 class Measure(NamedTuple):
@@ -41,26 +42,26 @@ class Measure(NamedTuple):
 
 
 class Ranking:
-    """Rows in the order of their scores, for the areas under curves.
+    """Rows in the order of their scores, the highest first; rows of one score count together."""
 
-    ``positive`` (n,): which rows are of the class whose score it is.
-    """
-
-    def __init__(self, scores: np.ndarray, positive: np.ndarray) -> None:
+    def __init__(self, scores: np.ndarray) -> None:
         self.order = np.argsort(-scores, kind="stable")
         ranked = scores[self.order]
-        self.last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # rows of one score count together
-        self.positive = positive[self.order]
+        self.last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+        self.scores = ranked[self.last]
 
-    def areas(self, weight: np.ndarray) -> tuple[float, float]:
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums of values (n,) of the rows of each score and of higher ones."""
+        return np.asarray(np.cumsum(values[self.order])[self.last])
+
+    def areas(self, positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
         """The area under the ROC curve, and the average precision; NaN unless there are rows of both kinds.
 
-        >>> Ranking(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).areas(np.ones(4))
+        >>> scores, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
+        >>> Ranking(scores).areas(positive, np.ones(4))
         (0.75, 0.8333333333333333)
         """
-        weight = weight[self.order]
-        hits = np.cumsum(np.where(self.positive, weight, 0.0))[self.last]
-        alarms = np.cumsum(np.where(self.positive, 0.0, weight))[self.last]
+        hits, alarms = self.sums(np.where(positive, weight, 0.0)), self.sums(np.where(positive, 0.0, weight))
         if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
             return math.nan, math.nan
         new_hits, new_alarms = np.diff(hits, prepend=0.0), np.diff(alarms, prepend=0.0)
@@ -72,32 +73,20 @@ class Ranking:
 
 @dataclass
 class Scored:
-    """Rows with known targets as a model predicts them; metrics are functions of their weights.
-
-    ``means``: what a row adds to metrics that are means; NaN where it has none.
-    The arrays that follow are None where they do not apply.
-
-    ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
-    never seen in training.
-    ``scores`` (n, C): probabilities of the classes, or of the second of two.
-    ``targets``, ``predictions`` (n,): in regression.
-    ``probability`` (n,): of the most probable class.
-    ``power``, ``exposure`` (n,): of a loss of counts; targets and predictions are then rates.
-    ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
-    """
+    """Rows with known targets as a model predicts them; arrays are None where they do not apply."""
 
     weight: np.ndarray
-    means: dict[str, np.ndarray]
-    codes: Any = None
-    chosen: Any = None
-    scores: Any = None
-    targets: Any = None
+    means: dict[str, np.ndarray]  # what a row adds to metrics that are means; NaN where it has none
+    codes: Any = None  # (n,) of classes; n_classes stands for one that was never seen in training
+    chosen: Any = None  # (n,) the classes that are predicted
+    scores: Any = None  # (n, C) probabilities of the classes, or of the second of two
+    targets: Any = None  # (n,) in regression; with `power` these and predictions are rates
     predictions: Any = None
     n_classes: int = 0
-    power: float | None = None
-    exposure: Any = None
-    probability: Any = None
-    groups: Any = None
+    power: float | None = None  # of a loss of counts
+    exposure: Any = None  # (n,) times the sample weight
+    probability: Any = None  # (n,) of the most probable class
+    groups: Any = None  # (n,) numbers of the groups of rows, from 0, which only together are independent of others
 
     def probability_of(self, k: int) -> np.ndarray:
         """The probability (n,) of a class in each row."""
@@ -110,25 +99,26 @@ class Scored:
         arrays = {name: array[rows] for name, array in columns.items() if isinstance(array, np.ndarray)}
         return replace(self, means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
+    def share(self, flags: np.ndarray, rows: np.ndarray) -> Measure:
+        """The share of some rows that have a flag (n,), with its interval."""
+        return share_of(flags[rows], self.weight[rows], None if self.groups is None else self.groups[rows])
+
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The rows of known classes, ranked by the probability of each class."""
-        if self.scores is None:
-            return []
-        first = 1 if self.scores.shape[1] == 1 else 0
-        return [Ranking(scores, self.codes == first + k) for k, scores in enumerate(self.scores.T)]
+        """The rows, ranked by the probability of each class, or of the second of two."""
+        return [] if self.scores is None else [Ranking(scores) for scores in self.scores.T]
 
     def metrics(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
         """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
         metrics = {name: _mean(values, weight) for name, values in self.means.items()}
         if self.codes is None:
             metrics |= self._number_metrics(weight)
-            return {name: float(value) for name, value in metrics.items()}
-        metrics |= _confusion_metrics(self.confusion(weight), self.n_classes)
+        else:
+            metrics |= _confusion_metrics(self.confusion(weight), self.n_classes)
         if ranked and self.rankings:
-            known = np.where(self.codes < self.n_classes, weight, 0.0)
-            areas = np.array([ranking.areas(known) for ranking in self.rankings])
-            valid = areas[~np.isnan(areas[:, 0])]
+            known, first = np.where(self.codes < self.n_classes, weight, 0.0), int(len(self.rankings) == 1)
+            areas = [ranking.areas(self.codes == k, known) for k, ranking in enumerate(self.rankings, first)]
+            valid = np.array([area for area in areas if not math.isnan(area[0])])
             metrics["auc"], metrics["average_precision"] = valid.mean(axis=0) if len(valid) else (math.nan, math.nan)
         return {name: float(value) for name, value in metrics.items()}
 
@@ -140,10 +130,29 @@ class Scored:
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.power is None:
-            return metrics
-        losses = self.means["loss"]
-        return metrics | count_metrics(self.power, self.exposure, targets, self.predictions, weight, losses)
+        return metrics if self.power is None else metrics | self._rate_metrics(self.power, weight)
+
+    def _rate_metrics(self, power: float, weight: np.ndarray) -> dict[str, float]:
+        """Metrics of rates by their exposures times sample weights, and by deviances, which ``weight`` is of.
+
+        Gini: twice the area between the ordered Lorenz curve and the diagonal.
+        """
+        total, rates = weight.sum(), self.targets
+        if not total > 0.0:
+            return dict.fromkeys(("deviance", "d2", "actual_over_expected", "gini"), math.nan)
+        exposure, ranking = np.where(weight > 0.0, self.exposure, 0.0), Ranking(-self.predictions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            deviance, mean = 2.0 * float(weight @ self.means["loss"] / total), float(weight @ rates / total)
+            at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
+            least = 2.0 * float(weight @ measured(Objective("regression", Tweedie(power)), rates, at_mean) / total)
+            actual, expected = float(exposure @ rates), float(exposure @ self.predictions)
+            shares, claims = ranking.sums(exposure), ranking.sums(exposure * rates)
+        metrics = {"deviance": deviance, "d2": 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan}
+        metrics |= {"actual_over_expected": actual / expected if expected > 0.0 else math.nan, "gini": math.nan}
+        if shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf:
+            shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
+            metrics["gini"] = float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
+        return metrics
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -155,43 +164,26 @@ class Scored:
 def measures(scored: Scored) -> dict[str, Measure]:
     """Metrics of scored rows with 95 % confidence intervals, for independent rows or groups.
 
-    Shares of rows have Wilson's interval, with Kish's effective number of rows where rows have weights. The others have
-    that of the delete-a-group jackknife (Kott 2001): rows are dealt to 20 groups at random, the metric is computed
-    without each of them, and the interval is Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the
-    scale of log-odds. There is none with fewer than 40 rows, and for the areas under curves with more than 20 classes.
-    Groups of rows stay whole: they are dealt instead of rows. A metric that is the same without each of them has none.
-
-    >>> wrong = np.arange(100) < 10
-    >>> scored = Scored(np.ones(100), {"error": wrong * 1.0}, 1 * wrong, np.zeros(100, int), n_classes=2)
-    >>> [round(number, 3) for number in measures(scored)["error"]]
-    [0.1, 0.055, 0.174]
+    Shares of rows have Wilson's interval; the others that of the delete-a-group jackknife (Kott 2001): rows, or groups
+    as a whole, are dealt to 20 parts at random, the metric is computed without each of them, and the interval is
+    Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the scale of log-odds. There is none with
+    fewer than 40 rows, for the areas under curves with more than 20 classes, and where no part changes the metric.
     """
     weight, without = scored.weight, list[dict[str, float]]()
-    part_of = _parts_of(scored)
-    if part_of is not None:
-        ranked = len(scored.rankings) <= MOST_RANKED
+    groups = np.arange(len(weight)) if scored.groups is None else scored.groups
+    present = np.unique(groups)
+    if len(present) >= LEAST_ROWS:
+        parts = np.random.default_rng(0).permutation(len(present)) % GROUPS
+        part_of, ranked = parts[np.searchsorted(present, groups)], len(scored.rankings) <= MOST_RANKED
         without = [scored.metrics(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
     measures: dict[str, Measure] = {}
     for name, value in scored.metrics(weight).items():
         if name in PROPORTIONS:
-            counts = ~np.isnan(scored.means[name]) & (weight > 0.0)
-            groups = None if scored.groups is None else scored.groups[counts]
-            ends = share_of(scored.means[name][counts], weight[counts], groups)[1:]
+            ends = scored.share(scored.means[name], ~np.isnan(scored.means[name]) & (weight > 0.0))[1:]
         else:
             ends = _jackknife(name, value, [others.get(name, math.nan) for others in without])
         measures[name] = Measure(value, *ends)
     return measures
-
-
-def _parts_of(scored: Scored) -> np.ndarray | None:
-    """The part (n,) of each row, all rows of a group in one; None where there are too few rows or groups."""
-    groups = np.arange(len(scored.weight)) if scored.groups is None else scored.groups
-    present = np.unique(groups)
-    if len(present) < LEAST_ROWS:
-        return None
-    group_parts = np.random.default_rng(0).permutation(len(present)) % GROUPS
-    parts: np.ndarray = group_parts[np.searchsorted(present, groups)]
-    return parts
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -233,9 +225,6 @@ def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[flo
     """The 95 % interval of a share of rows, with Kish's effective number of rows.
 
     ``variance``: of the share, where rows are dependent; the effective number of rows is no larger than it says.
-
-    >>> [round(end, 3) for end in wilson(0.1, np.ones(100))]
-    [0.055, 0.174]
     """
     squares = weight @ weight
     if not squares > 0.0 or math.isnan(share):
@@ -320,79 +309,21 @@ def mean_interval(
     return Measure(mean, *(float(_finite((mean / unit + side) * unit)) for side in (-half, half)))
 
 
-class Decile(NamedTuple):
-    """A tenth of the exposure, in the order of the predicted rates."""
-
-    exposure: float
-    predicted: float  # rate
-    actual: float  # rate
-    actual_over_expected: float
-
-
-def count_metrics(
-    power: float,
-    exposure: np.ndarray,
-    rates: np.ndarray,
-    predicted: np.ndarray,
-    weight: np.ndarray,
-    losses: np.ndarray,
-) -> dict[str, float]:
-    """Metrics of rows whose weights in deviances are 0 where they do not count.
-
-    ``power``: of the variance.
-    ``exposure`` (n,): times the sample weight.
-    ``weight`` (n,): of the deviances of rates.
-    ``losses`` (n,): half the deviances.
-
-    >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
-    >>> metrics = count_metrics(1.0, np.ones(2), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
-    >>> {name: round(value, 3) for name, value in metrics.items()}
-    {'deviance': 0.575, 'd2': 0.585, 'actual_over_expected': 1.0, 'gini': 0.5}
-    """
-    total = weight.sum()
-    if not total > 0.0:
-        return dict.fromkeys(("deviance", "d2", "actual_over_expected", "gini"), math.nan)
-    exposure = np.where(weight > 0.0, exposure, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviance, mean = 2.0 * float(weight @ losses / total), float(weight @ rates / total)
-        at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
-        least = 2.0 * float(weight @ measured(Objective("regression", Tweedie(power)), rates, at_mean) / total)
-        actual, expected = float(exposure @ rates), float(exposure @ predicted)
-    d2 = 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan
-    ratio = actual / expected if expected > 0.0 else math.nan
-    return {"deviance": deviance, "d2": d2, "actual_over_expected": ratio, "gini": gini(rates, predicted, exposure)}
-
-
-def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> float:
-    """Twice the area between the ordered Lorenz curve and the diagonal; NaN where nothing was counted.
-
-    >>> gini(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.2, 0.3]), np.ones(4))
-    0.5
-    """
-    order = np.argsort(predicted, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(predicted[order])), len(order) - 1)  # rows of one prediction go together
-    shares, claims = np.cumsum(exposure[order])[last], np.cumsum((exposure * rates)[order])[last]
-    if not (shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf):
-        return math.nan
-    shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
-    return float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
-
-
-def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]:
-    """Predicted and actual rates, by tenths of the exposure in the order of the predicted rates.
+def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[list[float]]:
+    """Exposures, predicted and actual rates, and actual over expected, by tenths of the exposure by predicted rate.
 
     >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
-    >>> [decile.actual_over_expected for decile in lift(np.ones(4), y, predicted)]
+    >>> [ratio for *_, ratio in lift(np.ones(4), y, predicted)]
     [0.0, 2.0, 1.0, 1.0]
     """
     order = np.argsort(predicted, kind="stable")
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
-    places = parts_by_mass(exposure, DECILES)
-    sums = [np.bincount(places, exposure * values, DECILES) for values in (1.0, predicted, rates)]
+    places = parts_by_mass(exposure, TENTHS)
+    sums = [np.bincount(places, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
-        Decile(exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan)
+        [exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan]
         for exposed, expected, actual in np.transpose(sums).tolist()
         if exposed > 0.0
     ]
@@ -406,3 +337,74 @@ def parts_by_mass(masses: np.ndarray, parts: int) -> np.ndarray:
     """
     middles = (np.cumsum(masses) - masses / 2.0) / masses.sum()
     return np.minimum((middles * parts).astype(np.int64), parts - 1)
+
+
+class Part(NamedTuple):
+    """Some of the rows, in the order of a probability or of the widths of their intervals."""
+
+    mean: float  # probability, or width
+    rows: int
+    share: Measure  # of the rows that have a flag: are of the class, or inside
+    weight: float
+
+
+def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: int = TENTHS) -> list[Part]:
+    """Parts of the scored rows of about the same weight, in the order of values (n,); equal values are in one part.
+
+    >>> scored = Scored(np.ones(20), {})
+    >>> [(part.mean, part.share.value) for part in equal_parts(scored, np.arange(20.0), np.arange(20) > 2)][:3]
+    [(0.5, 0.0), (2.5, 0.5), (4.5, 1.0)]
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[scored.weight[order] > 0.0]
+    if not len(order):
+        return []
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
+    masses = np.add.reduceat(scored.weight[order], starts)
+    part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
+    listed = []
+    for rows in (order[part_of == part] for part in np.unique(part_of)):
+        mean = float(np.average(values[rows], weights=scored.weight[rows]))
+        listed.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
+    return listed
+
+
+def calibration_error(scored: Scored) -> float:
+    """The expected calibration error of the most probable class of each row, with 15 bins of equal mass."""
+    parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
+    distances = [abs(part.share.value - part.mean) for part in parts]
+    return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
+
+
+class ClassReliability(NamedTuple):
+    """The probabilities of a class, and the number of its rows."""
+
+    label: Any
+    rows: int
+    share: float  # of all rows
+    probability: float  # the mean
+    ratio: float  # of actual to expected rows
+    is_predicted: bool  # for any row
+    tenths: list[Part]
+
+
+def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
+    """The reliability of the rarer of two classes, which tells of both, or of the rarest of more, the rarest first.
+
+    Rows of a class that was never seen in training are left out. Empty in regression, and where there are too many
+    probabilities to be kept.
+    """
+    if scored.scores is None:
+        return []
+    chosen = scored.chosen
+    scored = scored.part((scored.codes < scored.n_classes) & (scored.weight > 0.0))
+    codes, weight = scored.codes, scored.weight
+    weights = np.bincount(codes, weight, scored.n_classes)
+    rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
+    reliabilities = []
+    for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
+        probability, is_of_class = scored.probability_of(k), codes == k
+        share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
+        row = labels[k], int(is_of_class.sum()), share, mean, share / max(mean, 1e-300), bool((chosen == k).any())
+        reliabilities.append(ClassReliability(*row, equal_parts(scored, probability, is_of_class)))
+    return reliabilities

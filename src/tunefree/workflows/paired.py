@@ -32,18 +32,14 @@ LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
 
 
 class Truth(NamedTuple):
-    """Rows with known targets, by which models are judged.
-
-    ``targets`` (n,): places among ``classes``, or numbers, which are rates where rows have exposures.
-    ``groups`` (n,): numbers of the groups of rows, which only together are independent of others.
-    """
+    """Rows with known targets, by which models are judged."""
 
     task: str
     loss: str | None
     classes: list[Any]
-    targets: np.ndarray
+    targets: np.ndarray  # (n,) places among the classes, or numbers, which are rates where rows have exposures
     weight: np.ndarray
-    groups: np.ndarray | None = None
+    groups: np.ndarray | None = None  # (n,) numbers of groups of rows, which only together are independent of others
 
     def at(self, rows: np.ndarray) -> Truth:
         """Some of the rows."""
@@ -55,24 +51,21 @@ class Truth(NamedTuple):
         n = len(self.targets)
         if np.isnan(predictions).any():
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
-        if self.task == "regression":
-            loss = loss_of("regression", self.loss)
-            with np.errstate(over="ignore"):
-                is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
+        if self.task == "classification":
+            is_known = self.targets < len(self.classes)
+            likely = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
+            losses = np.where(is_known, -np.log(np.maximum(likely, 0.5 / n)), math.nan)
+            return Judged(name, losses, (predictions.argmax(axis=1) != self.targets).astype(np.float64), seconds)
+        loss = loss_of("regression", self.loss)
+        with np.errstate(over="ignore"):
+            is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
             predictions = np.where(is_right, self.targets, predictions)
             if has_log_link(loss):  # which has no prediction for a mean of 0
                 mean = mean_interval(self.targets, self.weight).value
                 predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
-            outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
-            with np.errstate(over="ignore"):
-                errors = np.minimum(np.abs(self.targets - predictions), MOST)
-            losses = measured(Objective("regression", loss), self.targets, outputs)
-            return Judged(name, losses, errors, seconds)
-        chosen = predictions.argmax(axis=1)
-        likely = np.maximum(predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)], 0.5 / n)
-        is_known = self.targets < len(self.classes)
-        losses, errors = np.where(is_known, -np.log(likely), math.nan), (chosen != self.targets).astype(np.float64)
-        return Judged(name, losses, errors, seconds)
+            errors = np.minimum(np.abs(self.targets - predictions), MOST)
+        outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
+        return Judged(name, measured(Objective("regression", loss), self.targets, outputs), errors, seconds)
 
 
 class Judged(NamedTuple):
@@ -98,23 +91,18 @@ class Contender(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A model, the first of the contenders, beside others on the same rows.
-
-    ``how``: by which rows the models learned and were judged, in words.
-    ``left_out``: peers that cannot take part, and why.
-    ``unseen``: rows whose class no model knows, which count as errors and have no loss.
-    """
+    """A model, the first of the contenders, beside others on the same rows."""
 
     target: str
     task: str
     loss: str
     contenders: list[Contender]
     rows: int
-    how: str
+    how: str  # by which rows the models learned and were judged, in words
     groups: int = 0
-    unseen: int = 0
+    unseen: int = 0  # rows whose class no model knows, which count as errors and have no loss
     classes: list[Any] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # peers that cannot take part, and why
 
     @property
     def model(self) -> Contender:
@@ -178,18 +166,18 @@ def compared(
     weight, first, is_class = truth.weight, judged[0], truth.task == "classification"
     if not weight.sum() > 0.0:
         raise ModelError("all rows have a weight of 0, so that nothing is compared; give rows with a weight above 0")
-    contenders = [_contender(first, weight)]
-    for one in judged[1:]:
-        losses, errors = (
-            mean_interval(theirs - ours, weight, truth.groups, len(judged) - 1, least)
-            for theirs, ours, least in (
-                (one.losses, first.losses, 0.0),
-                (one.errors, first.errors, float(is_class)),
+    contenders = list[Contender]()
+    for one in judged:
+        loss, error = (mean_interval(values, weight).value for values in (one.losses, one.errors))
+        contender = Contender(one.name, loss, error, seconds=one.seconds)
+        if contenders:
+            pairs = (one.losses - first.losses, 0.0), (one.errors - first.errors, float(is_class))
+            losses, errors = (
+                mean_interval(more, weight, truth.groups, len(judged) - 1, least) for more, least in pairs
             )
-        )
-        better = {1: first.name, -1: one.name}.get(side(losses), "")
-        contender = _contender(one, weight)
-        contenders.append(contender._replace(loss_difference=losses, error_difference=errors, better=better))
+            better = {1: first.name, -1: one.name}.get(side(losses), "")
+            contender = contender._replace(loss_difference=losses, error_difference=errors, better=better)
+        contenders.append(contender)
     counts = weight > 0.0
     return PairedComparison(
         target,
@@ -203,11 +191,6 @@ def compared(
         classes=truth.classes,
         left_out=left_out or {},
     )
-
-
-def _contender(one: Judged, weight: np.ndarray) -> Contender:
-    loss, error = (mean_interval(values, weight).value for values in (one.losses, one.errors))
-    return Contender(one.name, loss, error, seconds=one.seconds)
 
 
 def side(difference: Measure | None) -> int:

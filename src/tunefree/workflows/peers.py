@@ -9,7 +9,9 @@ linear model is chosen by cross-validation; all else has scikit-learn's defaults
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,16 +42,16 @@ MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
 LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
 
 
+# From rows to learn and rows to predict, by their numbers, to predictions and the seconds of learning, or None.
+Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
+
+
 class Features(NamedTuple):
-    """Columns of some rows as scikit-learn takes them.
+    """Columns of some rows as scikit-learn takes them."""
 
-    ``matrix`` (n, d): numbers, and then codes of categories; NaN where they are missing.
-    ``texts``: arrays (n,), one a column.
-    """
-
-    matrix: np.ndarray
+    matrix: np.ndarray  # (n, d) numbers, and then codes of categories; NaN where they are missing
     n_numbers: int
-    texts: list[np.ndarray]
+    texts: list[np.ndarray]  # (n,) each
 
     def at(self, rows: np.ndarray) -> Features:
         """Some of the rows."""
@@ -77,7 +79,12 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
     n = sum(table.num_rows for table in tables)
     numbers, categories, texts, unseen = list[np.ndarray](), list[np.ndarray](), list[np.ndarray](), list[str]()
     for column in columns:
-        arrays = [_array_of(table, column.name) for table in tables]
+        arrays = [
+            table.column(column.name).combine_chunks()
+            if column.name in table.schema.names
+            else pa.nulls(table.num_rows, pa.string())
+            for table in tables
+        ]
         if column.kind == Text.kind:
             chunks = [converted(column, array, Faults()) for array in arrays]
             texts.append(pa.chunked_array(chunks).fill_null("").to_numpy())
@@ -86,13 +93,6 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
         else:
             (categories if values.are_codes else numbers).append(np.clip(values.numbers, -LARGEST, LARGEST))
     return Features(np.column_stack([np.empty((n, 0)), *numbers, *categories]), len(numbers), texts), unseen
-
-
-def _array_of(table: Any, name: str) -> Any:
-    """A column as one array, of nulls where there is none."""
-    if name not in table.schema.names:
-        return pa.nulls(table.num_rows, pa.string())
-    return table.column(name).combine_chunks()
 
 
 def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison | None:
@@ -116,23 +116,37 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
     return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
 
 
-# From training features, their truth, and features to predict, to predictions.
-Peer = Callable[[Features, Truth, Features], np.ndarray]
+def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
+    """The peers that learn the task with its loss, by their names, and remarks on what is left out.
 
-
-def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tuple[dict[str, Peer], dict[str, str]]:
-    """The peers that learn the task with its loss, by their names, and remarks on peers left out."""
+    ``parts``: tables whose rows are learned and predicted (:class:`tunefree.workflows.trials.Data`).
+    """
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
 
-    kind = kind_of(truth.loss, truth.task)
-    linear = "logistic regression" if truth.task == "classification" else LINEAR.get(kind, LINEAR["square"])
-    peers: dict[str, Peer] = {
-        CONSTANT: _constant,
-        linear: _linear,
-        FOREST: partial(_forest, n_jobs=n_jobs),
-        BOOSTING: _boosting,
-    }
-    left_out = {}
+    features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
+    left_out, counts = _left_out(truth, features), truth.weight > 0.0
+    is_class = truth.task == "classification"
+    linear = "logistic regression" if is_class else LINEAR.get(kind_of(truth.loss), LINEAR["square"])
+    chosen = [name for name in (CONSTANT, linear, *TREES) if name not in left_out]
+    left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
+    if features.texts and {*TREES} & {*chosen}:
+        left_out |= {"texts": "the trees of peers do not see them"}
+    if is_class:
+        counts &= truth.targets < len(truth.classes)
+
+    def learn(name: str, learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
+        began, learned = time.perf_counter(), learned[counts[learned]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
+            predictions = _predicted(name, features.at(learned), truth.at(learned), features.at(judged), n_jobs or -1)
+        return predictions, time.perf_counter() - began
+
+    return {name: partial(learn, name) for name in chosen}, left_out
+
+
+def _left_out(truth: Truth, features: Features) -> dict[str, str]:
+    """The peers that do not learn the task with its loss, and why."""
+    kind, left_out = kind_of(truth.loss, truth.task), dict[str, str]()
     if truth.task == "regression" and kind != "square":
         without = f"it has no {truth.loss} loss"
         if kind not in LINEAR:
@@ -141,18 +155,29 @@ def peers_of(truth: Truth, features: Features, n_jobs: int | None = None) -> tup
             left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"
         if kind == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
             left_out[BOOSTING] = without
-    if not features.matrix.shape[1]:
-        left_out |= dict.fromkeys((FOREST, BOOSTING), "it reads no texts")
-    return {name: peer for name, peer in peers.items() if name not in left_out}, left_out
+    return left_out if features.matrix.shape[1] else left_out | dict.fromkeys(TREES, "it reads no texts")
 
 
-def _fitted_and_predicted(model: Any, truth: Truth, X: Any, X_test: Any) -> np.ndarray:
-    return _predicted(model.fit(X, truth.targets, sample_weight=truth.weight), truth, X_test)
+def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs: int) -> np.ndarray:
+    """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the peer has not seen."""
+    from sklearn import ensemble
 
-
-def _predicted(model: Any, truth: Truth, X_test: Any) -> np.ndarray:
-    """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the model has not seen."""
-    if truth.task == "regression":
+    is_class = truth.task == "classification"
+    if name == CONSTANT or (is_class and len(np.unique(truth.targets)) < 2):
+        return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
+    X, X_test = train.matrix, test.matrix
+    if name == FOREST:
+        kind = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
+        model = kind(random_state=0, n_jobs=n_jobs)
+    elif name == BOOSTING:
+        (X, X_test), model = _codes(train, test), _boosting(truth)
+        model.set_params(random_state=0, categorical_features=list(range(train.n_numbers, X.shape[1])) or None)
+    else:
+        (X, X_test), model = _standardised(train, test), _linear(truth)
+    model.fit(X, truth.targets, sample_weight=truth.weight)
+    if name == FOREST:
+        model.set_params(n_jobs=1)  # several add the trees up in any order
+    if not is_class:
         return np.asarray(model.predict(X_test), np.float64)
     probabilities = np.zeros((X_test.shape[0], len(truth.classes)))
     probabilities[:, model.classes_.astype(int)] = model.predict_proba(X_test)
@@ -177,27 +202,15 @@ def constant_of(truth: Truth) -> np.ndarray:
     return np.asarray(np.quantile(truth.targets, level, weights=truth.weight, method="inverted_cdf"))
 
 
-def _constant(train: Features, truth: Truth, test: Features) -> np.ndarray:
-    return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
-
-
-def _linear(train: Features, truth: Truth, test: Features) -> np.ndarray:
+def _linear(truth: Truth) -> Any:
     """Logistic, ridge or quantile regression, or a generalised linear model of rates."""
-    if truth.task == "classification" and len(np.unique(truth.targets)) < 2:
-        return _constant(train, truth, test)
-    X, X_test = _prepared(train, test)
-    return _fitted_and_predicted(_linear_model(truth), truth, X, X_test)
-
-
-def _linear_model(truth: Truth) -> Any:
     from sklearn import linear_model
     from sklearn.metrics import make_scorer, mean_pinball_loss
     from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
     level, loss = _level(truth), loss_of(truth.task, truth.loss)
     if truth.task == "classification":
-        fewest = int(np.bincount(truth.targets)[np.unique(truth.targets)].min())
-        if fewest < FOLDS:
+        if np.unique(truth.targets, return_counts=True)[1].min() < FOLDS:
             return linear_model.LogisticRegression(max_iter=1000)
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
         return linear_model.LogisticRegressionCV(Cs=STRENGTHS, cv=folds, scoring="neg_log_loss", max_iter=1000)
@@ -211,7 +224,28 @@ def _linear_model(truth: Truth) -> Any:
     return GridSearchCV(model, {"alpha": alphas}, scoring=scoring, cv=KFold(FOLDS, shuffle=True, random_state=0))
 
 
-def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
+def _boosting(truth: Truth) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    if truth.task == "classification":
+        return HistGradientBoostingClassifier()
+    level, loss = _level(truth), loss_of(truth.task, truth.loss)
+    if level is not None:
+        return HistGradientBoostingRegressor(loss="quantile", quantile=level)
+    rates = "poisson" if getattr(loss, "power", 0.0) == 1.0 else "gamma"
+    return HistGradientBoostingRegressor(loss=rates if has_log_link(loss) else "squared_error")
+
+
+def _codes(train: Features, test: Features) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as they are, and categories as codes, of training and further rows."""
+    from sklearn.preprocessing import OrdinalEncoder
+
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, max_categories=MOST_CATEGORIES)
+    encoder = train.encoded("passthrough", codes)
+    return encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
+
+
+def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
     """Standardised numbers, one-hot categories and words, of training and further rows."""
     from scipy.sparse import csr_array, hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -228,30 +262,3 @@ def _prepared(train: Features, test: Features) -> tuple[Any, Any]:
             X = hstack([csr_array(X), words.fit_transform(texts)], format="csr")
             X_test = hstack([csr_array(X_test), words.transform(further)], format="csr")
     return (X, X_test) if X.shape[1] else (np.zeros((X.shape[0], 1)), np.zeros((X_test.shape[0], 1)))
-
-
-def _forest(train: Features, truth: Truth, test: Features, n_jobs: int | None) -> np.ndarray:
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    kind = RandomForestClassifier if truth.task == "classification" else RandomForestRegressor
-    model = kind(random_state=0, n_jobs=n_jobs).fit(train.matrix, truth.targets, sample_weight=truth.weight)
-    return _predicted(model.set_params(n_jobs=1), truth, test.matrix)  # several add the trees up in any order
-
-
-def _boosting(train: Features, truth: Truth, test: Features) -> np.ndarray:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.preprocessing import OrdinalEncoder
-
-    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, max_categories=MOST_CATEGORIES)
-    encoder = train.encoded("passthrough", codes)
-    X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
-    categories = list(range(train.n_numbers, X.shape[1]))
-    options: dict[str, Any] = {"random_state": 0, "categorical_features": categories or None}
-    if truth.task == "classification":
-        if len(np.unique(truth.targets)) < 2:
-            return _constant(train, truth, test)
-        return _fitted_and_predicted(HistGradientBoostingClassifier(**options), truth, X, X_test)
-    level, loss = _level(truth), loss_of(truth.task, truth.loss)
-    options |= {} if level is None else {"loss": "quantile", "quantile": level}
-    options |= {"loss": "poisson" if loss.power == 1.0 else "gamma"} if has_log_link(loss) else {}
-    return _fitted_and_predicted(HistGradientBoostingRegressor(**options), truth, X, X_test)

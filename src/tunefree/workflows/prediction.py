@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 
+WRITERS: dict[str, Any] = {".csv": csv.CSVWriter, ".parquet": parquet.ParquetWriter, ".pq": parquet.ParquetWriter}
+
 
 class Predicted(NamedTuple):
     """Predictions of a batch."""
@@ -56,13 +58,6 @@ def predict(
     target, are predicted and learned instead. The model and the encoder are changed.
     Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
     there is no such column, and a ModelError if a checkpoint is to go on.
-
-    >>> from tunefree import Plan, open_source
-    >>> from tunefree.training.training import learn_batches, train
-    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> trained = train(source, Plan(target="rich", learner="scinol2"))
-    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), learn=learn_batches)]
-    [200]
     """
     check_kind(trained, source)
     kept = names_in(kept)
@@ -84,26 +79,42 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
 
     ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
     """
-    table = marks(predicted.batch, numbered)
-    if model.task == "regression":
-        outputs = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
-    else:
-        classes, picked = as_array(model.classes), chosen(predicted.predictions)
+    table = marked(model, predicted, numbered)
+    if model.task == "classification":
         values = model.probabilities(predicted.predictions)
         if layout.threshold is not None:
-            picked = (values[:, 1] >= layout.threshold).astype(np.int64)
-        outputs = {"prediction": classes.take(pa.array(picked))}
+            table["prediction"] = labels_of(model, values[:, 1] >= layout.threshold)
         if layout.top is None:
-            outputs |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
+            table |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
         else:
             order = np.argsort(-values, axis=1, kind="stable")[:, : layout.top]
             for k, codes in enumerate(order.T, 1):
-                outputs |= {
-                    f"class {k}": classes.take(pa.array(codes)),
-                    f"probability {k}": values[np.arange(len(codes)), codes],
-                }
-    outputs |= _conformal(model, predicted, layout)
-    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *outputs}) | table | outputs)
+                table[f"class {k}"] = labels_of(model, codes)
+                table[f"probability {k}"] = values[np.arange(len(codes)), codes]
+    for name, level, certain in sureness(model, predicted, layout):
+        if name == "interval":
+            table |= {f"low[{level:g}]": certain[:, 0], f"high[{level:g}]": certain[:, 1]}
+        elif name == "quantiles":
+            table[f"quantile[{level:g}]"] = certain
+        else:
+            table[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in certain]
+    return pa.record_batch(identities(predicted.batch, layout.ids, {*table}) | table)
+
+
+def marked(model: ScoredModel, predicted: Predicted, numbered: bool) -> dict[str, Any]:
+    """Columns with the row number and the tag of each row, as far as asked for and there, and the prediction."""
+    batch, predictions = predicted
+    table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
+    if batch.tags is not None:
+        table["tag"] = batch.tags
+    if model.task == "regression":
+        return table | {"prediction": numbers_of(model, predictions, batch)}
+    return table | {"prediction": labels_of(model, chosen(predictions))}
+
+
+def labels_of(model: ScoredModel, codes: np.ndarray) -> Any:
+    """The labels of classes as an Arrow array."""
+    return as_array(model.classes).take(pa.array(codes.astype(np.int64)))
 
 
 def as_array(labels: Sequence[Any]) -> Any:
@@ -139,19 +150,6 @@ def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterato
             yield "set", level, [[model.classes[c] for c in codes if is_in[c]] for codes, is_in in pairs]
 
 
-def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
-    """Columns of intervals, quantiles and sets; a set is a JSON list."""
-    columns: dict[str, Any] = {}
-    for name, level, values in sureness(model, predicted, layout):
-        if name == "interval":
-            columns |= {f"low[{level:g}]": values[:, 0], f"high[{level:g}]": values[:, 1]}
-        elif name == "quantiles":
-            columns[f"quantile[{level:g}]"] = values
-        else:
-            columns[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in values]
-    return columns
-
-
 def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.ndarray:
     """The predicted numbers (n,), for the exposures of the rows if they have any."""
     numbers, exposure = model.responses(predictions), batch.exposure
@@ -182,19 +180,7 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
     return distinct
 
 
-def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
-    """Columns with the row number and the tag of each prediction, as far as asked for and given in the file."""
-    table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
-    return table if batch.tags is None else table | {"tag": batch.tags}
-
-
-def write(
-    trained: Trained,
-    source: Source,
-    output: str,
-    bad: BadRows,
-    layout: OutputColumns = PLAIN,
-) -> int:
+def write(trained: Trained, source: Source, output: str, bad: BadRows, layout: OutputColumns = PLAIN) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
     ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
@@ -217,49 +203,36 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
 
     The file has its name only once all are written.
     """
-    if output == "-":
-        with _batches(sys.stdout.buffer, csv.CSVWriter) as put:
-
-            def put_at_once(batch: Any) -> None:
-                put(batch)
-                sys.stdout.buffer.flush()
-
-            yield put_at_once
-        sys.stdout.buffer.flush()
-        return
-    path = Path(output)
-    kinds = {".csv": csv.CSVWriter, ".parquet": parquet.ParquetWriter, ".pq": parquet.ParquetWriter}
-    if path.suffix.lower() not in kinds:
+    is_stream, path = output == "-", Path(output)
+    kind = csv.CSVWriter if is_stream else WRITERS.get(path.suffix.lower())
+    if kind is None:
         raise ModelError(f"{output}: tables are written as .csv or .parquet; name the file so")
-    with whole_file(path) as file, _batches(file, kinds[path.suffix.lower()]) as put:
+    writers: list[Any] = []
+    with nullcontext(sys.stdout.buffer) if is_stream else whole_file(path) as file:
+
+        def put(batch: Any) -> None:
+            batch = batch if kind is parquet.ParquetWriter else _without_lists(batch)
+            if not writers:  # the schema is that of the first batch
+                writers.append(kind(file, batch.schema))
+            writers[0].write_table(pa.Table.from_batches([batch]))
+            if is_stream:
+                file.flush()
+
         yield put
+        for writer in writers:
+            writer.close()
+        if is_stream:
+            file.flush()
 
 
 def _without_lists(batch: Any) -> Any:
     """A record batch in which lists and objects are texts as JSON has them, since CSV has none."""
-    columns = {
-        name: pa.array([None if value is None else json.dumps(value, default=str) for value in array.to_pylist()])
-        if pa.types.is_nested(array.type)
-        else array
-        for name, array in zip(batch.schema.names, batch.columns, strict=True)
-    }
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    for name, array in columns.items():
+        if pa.types.is_nested(array.type):
+            texts = [None if value is None else json.dumps(value, default=str) for value in array.to_pylist()]
+            columns[name] = pa.array(texts)
     return pa.record_batch(columns)
-
-
-@contextmanager
-def _batches(file: Any, kind: Callable[[Any, Any], Any]) -> Iterator[Callable[[Any], None]]:
-    """A function that writes record batches with the schema of the first; without any, nothing is written."""
-    writers: list[Any] = []
-
-    def put(batch: Any) -> None:
-        batch = batch if kind is parquet.ParquetWriter else _without_lists(batch)
-        if not writers:
-            writers.append(kind(file, batch.schema))
-        writers[0].write_table(pa.Table.from_batches([batch]))
-
-    yield put
-    for writer in writers:
-        writer.close()
 
 
 def write_weights(trained: Trained, output: str) -> Weights:

@@ -22,7 +22,6 @@ from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, followed
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
@@ -32,7 +31,7 @@ from tunefree.training.targets import rows_with_usable_targets, target_of, with_
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import PairedComparison, Truth, compared
-from tunefree.workflows.peers import FOLDS, TREES, Peer, features_of, peers_of
+from tunefree.workflows.peers import FOLDS, Learn, peers
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -40,28 +39,17 @@ OF_TIME = f"in {FOLDS} parts in their order, each predicted by models of the row
 OF_TESTS = "on rows that no model has learned"
 OF_MODELS = "on the same rows"
 
-# From rows to learn and rows to predict, by their numbers, to predictions and the seconds of learning, or None.
-Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
-
-
-class PeerError(Exception):
-    """A peer does not take the numbers of these rows."""
-
 
 class Data(NamedTuple):
-    """The rows of a source that can be used, in memory.
-
-    ``table``: their columns as they were read.
-    ``target`` (n,): Labels, or numbers, which are rates where rows have exposures; ``weight`` (n,) goes with them.
-    """
+    """The rows of a source that can be used, in memory."""
 
     source: Source
-    table: Any
+    table: Any  # their columns as they were read
     encoder: Any
     plan: Plan
     task: str
-    target: Any
-    weight: np.ndarray
+    target: Any  # Labels, or numbers (n,), which are rates where rows have exposures
+    weight: np.ndarray  # (n,) of these
 
     def rows(self, rows: np.ndarray, learning: bool) -> Source:
         """Some of the rows as a source; one to learn has columns of the kinds that all rows of the source have."""
@@ -109,32 +97,23 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray |
     ``classes``: the labels that models may know.
     """
     task, plan, last = parts[0].task, parts[0].plan, parts[-1]
-    places = {label: k for k, label in enumerate(classes)}
-
-    def numbers(target: Any) -> np.ndarray:
-        if not isinstance(target, Labels):
-            return np.asarray(target, np.float64)
-        return np.array([places.get(label, len(classes)) for label in target.values], np.int64)[target.codes]
-
-    targets, weight = (
-        np.concatenate(part) for part in zip(*((numbers(d.target), d.weight) for d in parts), strict=True)
-    )
-    if task == "classification" and (targets == len(classes)).all():
-        problem, remedy = "no row has a label that a model knows", "pass the target of the models"
-        raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
+    targets, weight = [one.target for one in parts], np.concatenate([one.weight for one in parts])
+    if task == "classification":
+        places = {label: k for k, label in enumerate(classes)}
+        codes = [np.array([places.get(label, len(classes)) for label in one.values], np.int64) for one in targets]
+        targets = [code_of[one.codes] for code_of, one in zip(codes, targets, strict=True)]
+        if all((target == len(classes)).all() for target in targets):
+            problem, remedy = "no row has a label that a model knows", "pass the target of the models"
+            raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
     if groups is not None:
         groups = np.append(np.zeros(len(weight) - len(groups), np.int64), groups)
-    return Truth(task, plan.loss, list(classes), targets, weight, groups)
+    return Truth(task, plan.loss, list(classes), np.concatenate(targets), weight, groups)
 
 
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn and to predict, of each part of a cross-validation by scikit-learn; groups stay whole.
 
     Parts have rows of all classes, as far as groups let them.
-
-    >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 6), np.ones(12))
-    >>> [(len(before), test.tolist()) for before, test in splits(truth, in_order=True)][:2]
-    [(2, [2, 3]), (4, [4, 5])]
     """
     from sklearn import model_selection
 
@@ -175,7 +154,7 @@ def run(
     ``in_order``: whether rows of a cross-validation are in the order of time.
     ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
     """
-    n, left_out = len(truth.weight) - len(parts[-1].weight), dict[str, str]()
+    entered, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
     if learns and len(parts) == 1:
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
     else:
@@ -185,8 +164,7 @@ def run(
     if learns and with_peers:
         further, left_out = peers(parts, truth, n_jobs)
         entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
-    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
-    seconds: dict[str, float | None] = dict.fromkeys(entrants)
+    outputs: dict[str, list[tuple[np.ndarray, float | None]]] = {name: [] for name in entrants}
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
         threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
@@ -196,18 +174,16 @@ def run(
             for name in [name for name in entrants if name not in left_out]:
                 tell(f"{name}, part {number} of {len(folds)}" if len(folds) > 1 else name)
                 try:
-                    predictions, taken = entrants[name](learned, judged)
-                except PeerError as error:
-                    left_out[name] = f"it failed: {str(error).splitlines()[0]}"
-                    continue
-                outputs[name].append(predictions)
-                seconds[name] = taken if taken is None else taken + (seconds[name] or 0.0)
-        judged_truth = truth.at(np.concatenate([judged for _, judged in folds]))
-        judged_models = [
-            judged_truth.judged(name, np.concatenate(outputs[name]), seconds[name])
-            for name in entrants
-            if name not in left_out
-        ]
+                    outputs[name].append(entrants[name](learned, judged))
+                except ValueError as error:
+                    if name in entered:
+                        raise
+                    left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
+        judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
+        for name in [name for name in entrants if name not in left_out]:
+            predictions, seconds = zip(*outputs[name], strict=True)
+            total = None if None in seconds else sum(seconds)
+            judged_models.append(judged_truth.judged(name, np.concatenate(predictions), total))
         return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
 
 
@@ -251,37 +227,8 @@ def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence
     array([[0.  , 0.75, 0.25]])
     """
     places = {label: k for k, label in enumerate(labels)}
-    columns = [
-        probabilities[:, places[label]] if label in places else np.zeros(len(probabilities)) for label in classes
-    ]
-    return np.column_stack(columns)
-
-
-def peers(parts: Sequence[Data], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
-    """The peers as entrants, and why others are left out."""
-    features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
-    chosen, left_out = peers_of(truth, features, n_jobs or -1)
-    left_out |= {f"column {name!r}": "peers do not see it: it holds lists" for name in unseen}
-    if features.texts and chosen.keys() & {*TREES}:
-        left_out |= {"texts": "the trees of peers do not see them"}
-    counts = truth.weight > 0.0
-    if truth.task == "classification":
-        counts &= truth.targets < len(truth.classes)
-
-    def entrant(peer: Peer) -> Learn:
-        def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-            began, learned = time.perf_counter(), learned[counts[learned]]
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
-                    predictions = peer(features.at(learned), truth.at(learned), features.at(judged))
-            except ValueError as error:
-                raise PeerError(str(error) or type(error).__name__) from None
-            return predictions, time.perf_counter() - began
-
-        return learn
-
-    return {name: entrant(peer) for name, peer in chosen.items()}, left_out
+    padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
+    return padded[:, [places.get(label, -1) for label in classes]]
 
 
 def compare(

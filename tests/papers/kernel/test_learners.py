@@ -18,7 +18,8 @@ from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
-from tunefree.workflows.certification import certified
+from tunefree.report.guarantees import certificates
+from tunefree.report.rendering import record
 
 TOLERANCE = 1e-10
 KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
@@ -197,12 +198,12 @@ def test_the_loss_that_is_certified_is_the_progressive_one(n):
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     with frozen_after(200):
         model = KernelPiSTOLClassifier(passes=1).fit(X, y)
-    known = certified(model.trained_)
+    known = record(certificates(model.trained_))
     assert known["rows"] == n
     assert known["loss"] == model.progressive_loss_ < 0.65
     assert ("risk" in known) == (n > 200)
     if "risk" in known:
         errors = model._learned.model.record.risks["error"]
-        assert errors.rows == known["risk"]["rows"] == n - 200
+        assert errors.rows == known["risk"]["rows_that_tell"] == n - 200
         assert errors.total / errors.rows < known["risk"]["error"] < 0.45
     assert not model.set_params(passes=2).fit(X, y).certificates_  # its sums are then of rows that came again
