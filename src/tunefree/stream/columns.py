@@ -467,8 +467,8 @@ class Number(Column):
 
     def parts(self, values: np.ndarray, learning: bool) -> Parts:
         missing = np.isnan(values)
-        observed, numbers = Observed(missing, values, values.__getitem__), np.where(missing, 0.0, values)
-        return Parts([numbers], self.missing_codes(missing), [], observed)
+        numbers = np.where(missing, 0.0, values) if missing.any() else values
+        return Parts([numbers], self.missing_codes(missing), [], Observed(missing, values, values.__getitem__))
 
 
 @dataclass(eq=False)
