@@ -513,7 +513,7 @@ class LinearSnapshot(Part):
         """Rows as each of the members sees them."""
         seen, further = self._seen(X)
         pairs = zip(self.group.members, self.reads, strict=True)
-        return [WeightedRows(seen[member.setting.view], *read, further(member)) for member, read in pairs]
+        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature in the order of the weights of members."""

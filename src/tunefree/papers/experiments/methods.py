@@ -82,7 +82,7 @@ def margins_along(
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
-        weights = member.weights(n_features, n_outputs)
+        weights = member.weights(n_features)
         yield member.predict(test, weights, None, member.objective)
 
 
