@@ -1,1 +1,1 @@
-"""The ground of all packages: errors, rows, fields and parts, parameters, threads, files of arrays."""
+"""The foundation of all packages: errors, rows, fields and parts, parameters, threads, files of arrays."""

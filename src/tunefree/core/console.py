@@ -1,4 +1,4 @@
-"""Consoles for tables and lines, which may hold names of columns, classes and files."""
+"""Consoles that print the names of columns, classes and files literally."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
+LINE_SECONDS = 10.0  # between progress lines without a terminal
 
 
 def plain_console(stderr: bool = False) -> Console:
-    """A console that prints every text as it is: brackets are no markup, and ``:heart:`` is no picture.
+    """A console that prints text literally: brackets are not markup, and ``:heart:`` is not an emoji.
 
     >>> console = plain_console()
     >>> with console.capture() as capture:
@@ -23,7 +23,7 @@ def plain_console(stderr: bool = False) -> Console:
 
 
 class ProgressLine:
-    """The progress of work: a bar on a terminal, and elsewhere a line from time to time."""
+    """The progress of a task: a bar on a terminal, otherwise a line every LINE_SECONDS."""
 
     def __init__(self, console: Console) -> None:
         self.console, self.last = console, time.monotonic()
@@ -33,13 +33,13 @@ class ProgressLine:
         self.task = self.bar.add_task("reading", total=None)
 
     def show(self, line: str, done: float | None = None, total: float = 1.0) -> None:
-        """Show a line, and how much is done, which may be unknown."""
+        """Show a line and the completed part, which is None if unknown."""
         self.bar.update(self.task, description=line, total=None if done is None else total, completed=done or 0.0)
         if not self.console.is_terminal and time.monotonic() - self.last > LINE_SECONDS:
             self.last = time.monotonic()
             self.console.print(line)
 
     def close(self) -> None:
-        """Remove the bar; one that was never shown would print a blank line."""
+        """Remove the bar. Stopping a bar that was never shown would print a blank line."""
         if self.bar.live.is_started:
-            self.bar.stop()  # which shows the cursor again
+            self.bar.stop()  # this shows the cursor again

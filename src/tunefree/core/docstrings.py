@@ -1,8 +1,8 @@
-"""Docstrings in numpydoc's form, with sections made from records of parameters.
+"""Docstrings in numpydoc format, with sections generated from parameter records.
 
-The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
-arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
-that it inherits, and the properties whose names end in an underscore. Other text is inherited where there is none.
+The section "Parameters" of a group of parameters is generated from its records; for a method, from descriptions of
+arguments that several methods share. The section "Attributes" of a class lists its own entries, the entries of its base
+classes, and properties whose names end in an underscore. Missing text is inherited from base classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WIDTH = 120
 
 
 def described(group: type[Described]) -> type[Described]:
-    """A group of parameters whose docstring describes them.
+    """Add the descriptions of its parameters to the docstring of a group.
 
     >>> from dataclasses import dataclass
     >>> from tunefree.core.parameters import parameter
@@ -54,9 +54,9 @@ def described(group: type[Described]) -> type[Described]:
 
 
 def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
-    """A decorator of methods, whose docstrings then have these descriptions of arguments, by their names.
+    """A decorator that adds descriptions of arguments, by name, to the docstring of a method.
 
-    A method that is declared to return ``Self`` returns its object.
+    A return annotation ``Self`` is described as ``self``.
 
     >>> @with_arguments({"X": "X : array-like\\n    Rows."})
     ... def fit(self, X):
@@ -79,7 +79,7 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 
 
 def sections_of(docstring: str | None) -> dict[str, str]:
-    """The text of each section of a docstring by its heading; what stands before all headings has none.
+    """The text of each section of a docstring by heading; the text before the first heading has the key ''.
 
     >>> sections_of("Cut.\\n\\nReturns\\n-------\\nlist")
     {'': 'Cut.', 'Returns': 'list'}
@@ -89,7 +89,7 @@ def sections_of(docstring: str | None) -> dict[str, str]:
 
 
 def _joined(sections: dict[str, str]) -> str:
-    """A docstring of sections, but for those that are empty."""
+    """A docstring made of the sections that are not empty."""
     parts = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in SECTIONS if sections.get(name)]
     return "\n\n".join([sections[""], *parts])
 
@@ -112,7 +112,7 @@ def _entry(name: str, types: str, meaning: str) -> str:
 
 
 def _attributes(group: type) -> dict[str, str]:
-    """The entries of the attributes of a class, by their names."""
+    """The entries of the attributes of a class, by name."""
     entries: dict[str, str] = {}
     for kind in group.__mro__:
         for entry in re.split(r"\n(?=\S)", sections_of(kind.__doc__).get("Attributes", "")):

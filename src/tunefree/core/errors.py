@@ -1,4 +1,4 @@
-"""Errors that name the problem, its place and the remedy."""
+"""Errors that state the problem, its location and a remedy."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-MOST_NAMES = 1000  # among which one that is spelt alike is looked for
-PASSED = {"tunefree", "sklearn", "joblib", "contextlib"}  # packages between a user and a warning
-CLOSE, NEAR = 0.75, 0.65  # similarity of spellings: of names that may be the same, and of one that may be meant
+MOST_NAMES = 1000  # at most, that are searched for a similar spelling
+PASSED = {"tunefree", "sklearn", "joblib", "contextlib"}  # packages whose frames a warning skips
+CLOSE, NEAR = 0.75, 0.65  # least similarity of two forms of one name, and of a suggested name
 
 
 class TunefreeError(ValueError):
-    """Anything a user can mend; the command line prints it and exits with status 2."""
+    """An error that a user can correct; the command line prints it and exits with status 2."""
 
 
 class DataError(TunefreeError):
-    """Data that cannot be used: the problem, its place (the row counted from 1, without the header), and the remedy.
+    """Unusable data: the problem, its location (rows are counted from 1, without the header), and a remedy.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class ModelError(TunefreeError):
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
-    """The remedy for an unknown name: the known name that is spelt most like it, or what there is, at most so many.
+    """The remedy for an unknown name: the known name with the most similar spelling, else the first ``most`` names.
 
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
@@ -56,7 +56,7 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
 
 
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
-    """The name that is spelt most like another, ignoring case and white space; None if none is similar.
+    """The known name with the most similar spelling, ignoring case and white space; None if none is similar.
 
     >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("target", ["age"], NEAR)
     ('Diesel', 'amount', None)
@@ -72,7 +72,7 @@ def _plain(name: str) -> str:
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:
-    """The first names in quotation marks, and how many more there are.
+    """The first names in quotation marks, and the number of further names.
 
     >>> listed(["a", "b", "c"], 2)
     "'a', 'b' and 1 more"
@@ -81,11 +81,11 @@ def listed(names: Sequence[object], most: int = 12) -> str:
 
 
 class DataWarning(UserWarning):
-    """Something is odd about data that are used all the same."""
+    """A warning about unusual data that are used nevertheless."""
 
 
 def warn(message: str) -> None:
-    """Warn at the line of the user's code that called the package."""
+    """Issue a warning that points to the line of the user's code that called the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PASSED:
         frame, level = frame.f_back, level + 1

@@ -1,20 +1,20 @@
-"""The numbers of an algorithm: fields declared once with their axes, kept in a few plain NumPy arrays.
+"""The state of an algorithm: fields declared once with their axes, stored in a few plain NumPy arrays.
 
-A class of :class:`State` declares its fields; an instance holds their numbers. Fields with the same axes share a block
-of memory:
+A subclass of :class:`State` declares its fields; an instance holds their values. Fields with the same axes share a
+block of memory:
 
-    features     (features, fields)             one short line for each feature
-    coordinates  (features, fields, outputs)    one line for each feature, its fields behind each other
+    features     (features, fields)             one short row for each feature
+    coordinates  (features, fields, outputs)    one row for each feature, field after field
     outputs      (fields, outputs)
     numbers      (fields,)                      settings, and sums over all features
 
-An entry of a sparse row so touches one line of two blocks, however many fields there are, and loops over outputs run
-along memory. Fields with other axes, such as matrices, have an array each. Several outputs are padded to a multiple of
-LANES, the numbers in a vector of the processor: padding is memory like any other, and holds what its column computes.
+So an entry of a sparse row touches one row of two blocks, regardless of the number of fields, and loops over outputs
+are contiguous in memory. Fields with other axes, such as matrices, have an array each. Several outputs are padded to a
+multiple of LANES, the number of elements of a processor vector. Padding is computed like other outputs, and ignored.
 
-Allocation, growth, a class that comes late, files and sizes follow from the declaration. The
-functions of an algorithm take a state as their first argument and read a field by its name, ``state.squares[j, k]``:
-that is a NumPy view in Python, and in compiled code the same view, made there from the blocks.
+Allocation, growth, additional classes, files and sizes follow from the declaration. The functions of an algorithm take
+a state as their first argument and read a field by name, ``state.squares[j, k]``. In Python this is a NumPy view;
+compiled code creates the same view from the blocks.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "outputs": (OUTPUT,),
     "numbers": (),
 }
-DTYPE = np.float64  # of fields, where a class does not declare another one
+DTYPE = np.float64  # of fields, unless a class declares another one
 EVEN, ODD = 1, -1
 
 
 @dataclass(eq=False)
 class Field:
-    """One statistic, or one setting, of a class of states."""
+    """One statistic, or one setting, of a state class."""
 
     axes: tuple[str, ...]  # FEATURE, OUTPUT, or names of the class's further axes, see :meth:`State.lengths`
-    meaning: str  # in the paper, and its unit
-    start: float = 0.0  # before the first row
-    # What becomes of it where all slopes have the other sign: it stays (EVEN), or has the other sign, too (ODD); 0
-    # where neither is needed, see :meth:`tunefree.learners.contract.mirror`.
+    meaning: str  # symbol in the paper, and unit
+    start: float = 0.0  # value before the first row
+    # Effect of negating all slopes: the field is unchanged (EVEN) or negated (ODD); 0 where neither is needed, see
+    # :meth:`tunefree.learners.contract.mirror`.
     parity: int = 0
-    is_halved: bool = False  # whether weights are proportional to it, the other fields being equal
-    is_saved: bool = True  # False for numbers that each round writes before it reads them
-    is_setting: bool = False  # whether it is a parameter that nothing changes
-    limits: Limits = INFINITE  # of its numbers in a file
+    is_halved: bool = False  # whether weights are proportional to it, other fields being equal
+    is_saved: bool = True  # False for values that each round writes before reading
+    is_setting: bool = False  # whether it is a constant parameter
+    limits: Limits = INFINITE  # of its values in a file
     name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
 
-# Fields with a number for each feature, for each feature and output, for each output, and of one number that changes,
-# ``state.rounds[0]``. They take the meaning, and other properties of a field as keywords.
+# Fields with one value per feature, per feature and output, per output, and a single variable value
+# ``state.rounds[0]``. Arguments: the meaning, and other properties of a field as keywords.
 per_feature: Any = partial(Field, (FEATURE,))
 per_coordinate: Any = partial(Field, (FEATURE, OUTPUT))
 per_output: Any = partial(Field, (OUTPUT,))
@@ -70,7 +70,7 @@ single: Any = partial(Field, ())
 
 
 def setting(default: float, meaning: str) -> Any:
-    """A parameter of an algorithm: one number, which nothing changes."""
+    """A parameter of an algorithm: one constant number."""
     return Field((), meaning, default, is_setting=True)
 
 
@@ -84,9 +84,9 @@ def padded(n_outputs: int) -> int:
 
 
 class State:
-    """The numbers of one algorithm, with capacity for some features and outputs.
+    """The state of one algorithm, with capacity for a number of features and outputs.
 
-    Keywords are fields that are settings, where they differ from their default.
+    Keywords are the settings that differ from their defaults.
 
     >>> class Perceptron(State):
     ...     weights = per_coordinate("w_i")
@@ -99,11 +99,11 @@ class State:
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()
-    places: ClassVar[dict[str, tuple[str, tuple[int | slice, ...]]]] = {}  # the block of a field, and its view there
-    alone: ClassVar[tuple[str, ...]] = ()  # fields that have an array each
-    axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
+    places: ClassVar[dict[str, tuple[str, tuple[int | slice, ...]]]] = {}  # block of a field, and its subscripts there
+    alone: ClassVar[tuple[str, ...]] = ()  # names of fields with an array each
+    axes_of_files: ClassVar[dict[str, str]] = {}  # names of axes that differ in files
     dtypes: ClassVar[dict[str, Any]] = {}  # of blocks
-    memory: tuple[list[int], list[Any]] | None = None  # addresses and shapes of the blocks, once asked for
+    memory: tuple[list[int], list[Any]] | None = None  # addresses and shapes of the blocks, once used
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -135,7 +135,7 @@ class State:
 
     @classmethod
     def lengths(cls, n_features: int, n_outputs: int) -> dict[str, int]:
-        """Lengths of axes other than features and outputs."""
+        """The lengths of axes other than features and outputs."""
         return {}
 
     @classmethod
@@ -154,19 +154,19 @@ class State:
             setattr(self, name, getattr(self, block)[subscripts])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse other arrays: compiled functions get the addresses of a state once. Numbers change in place."""
+        """Refuse to replace an array: compiled functions get the addresses once. Values change in place."""
         if name in self.__dict__:
             raise AttributeError(f"{name} of {type(self).__name__} is changed in place, not replaced")
         super().__setattr__(name, value)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """A field without padding: (features,), (features, outputs), (outputs,) or (1,), or of its further axes."""
+        """A field without padding: (features,), (features, outputs), (outputs,), (1,), or with further axes."""
         view: np.ndarray = getattr(self, name)
         axes = next(field.axes for field in self.fields if field.name == name)
         return view[..., : self.n_outputs] if name in self.places and axes[-1:] == (OUTPUT,) else view
 
     def __getstate__(self) -> dict[str, Any]:
-        """The memory without its views, for copies."""
+        """The blocks without their views, for copies."""
         return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
 
     def __setstate__(self, known: dict[str, Any]) -> None:
@@ -177,17 +177,17 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory."""
+        """The size of the memory in bytes."""
         return sum(block.nbytes for block in self.blocks)
 
     def blank(self, n_features: int, n_outputs: int) -> Self:
-        """A state of the same settings that has seen nothing."""
+        """An untrained state with the same settings."""
         return type(self)(n_features, n_outputs, **self.settings)
 
     def grown(self, n_features: int, n_outputs: int, first: int = 0) -> Self:
-        """A state of the same numbers with capacity for more; the present first output becomes output ``first``.
+        """A state with the same values and more capacity; the current first output becomes output ``first``.
 
-        What is larger than there is room for in a further axis is cut.
+        Further axes are truncated to the new capacity.
         """
         other = self.blank(n_features, n_outputs)
         for field in self.fields:
@@ -200,20 +200,20 @@ class State:
         return other
 
     def forget(self, features: slice | np.ndarray) -> None:
-        """Forget some features, in place, as if they had never been seen; sums over features stay."""
+        """Reset some features in place, as if they had never been seen; sums over features are unchanged."""
         for field in self.fields:
             if FEATURE in field.axes:
                 np.moveaxis(getattr(self, field.name), field.axes.index(FEATURE), 0)[features] = field.start
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
-        """Views of the saved fields, without padding, of the first features."""
+        """Views of the saved fields, without padding, for the first features."""
         n = self.n_features if n_features is None else min(n_features, self.n_features)
         lengths = {FEATURE: n, OUTPUT: self.n_outputs, **self.lengths(n, self.n_outputs)}
         saved = [field for field in self.fields if field.is_saved]
         return {field.name: self[field.name][tuple(slice(lengths[axis]) for axis in field.axes)] for field in saved}
 
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """This state with the values of :meth:`arrays`, or a state of more capacity if they have more features."""
+        """This state with the values of :meth:`arrays`, or a larger state if they have more features."""
         lengths = [len(arrays[field.name]) for field in self.fields if field.is_saved and field.axes[:1] == (FEATURE,)]
         state = self if max(lengths, default=0) <= self.n_features else self.grown(max(lengths), self.n_outputs)
         for name, values in arrays.items():
@@ -223,35 +223,35 @@ class State:
 
 
 def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs: int) -> np.ndarray:
-    """A block of memory in which each field has its start."""
+    """A block of memory in which each field has its start value."""
     if OUTPUT in axes:
         starts = np.repeat(starts[:, None], n_outputs, axis=1)
-    if not starts.any():  # memory that the system hands out once it is written to
+    if not starts.any():  # the system allocates zeroed memory on the first write
         return np.zeros((n_features, *starts.shape) if FEATURE in axes else starts.shape, starts.dtype)
     return np.tile(starts, (n_features, *[1] * starts.ndim)) if FEATURE in axes else starts
 
 
 def dtype_of(cls: type[State], field: Field) -> np.dtype[Any]:
-    """The type of the numbers of a field."""
+    """The dtype of a field."""
     block, _ = cls.places.get(field.name, ("", ()))
     return np.dtype(cls.dtypes.get(block, DTYPE))
 
 
 @cache
 def views_type(cls: Any) -> Any:
-    """The named tuple of views that takes the place of a state in compiled code."""
+    """The named tuple of views that replaces a state in compiled code."""
     return namedtuple(f"{cls.__name__}Views", [field.name for field in cls.fields])
 
 
 def views_source(cls: type[State], prefix: str) -> Iterator[str]:
-    """For each field its view as it is written in Python, of blocks whose names have a prefix."""
+    """The Python expression of the view of each field, with a prefix before the names of blocks."""
     for field in cls.fields:
         block, subscripts = cls.places.get(field.name, (field.name, ()))
         yield f"{prefix}{block}" + f"[{', '.join(map(_written, subscripts))}]" * bool(subscripts)
 
 
 def _written(subscript: int | slice) -> str:
-    """A subscript as it is written in Python."""
+    """The Python expression of a subscript."""
     if isinstance(subscript, int):
         return str(subscript)
     return ":" if subscript.stop is None else f"{subscript.start}:{subscript.stop}"

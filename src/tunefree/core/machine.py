@@ -10,7 +10,7 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
 
 
 def memory() -> int:
-    """Bytes of memory of this machine; 0 where the system does not tell."""
+    """The memory of this machine in bytes; 0 if the system does not report it."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
         return 0
@@ -18,10 +18,10 @@ def memory() -> int:
 
 
 def share_freed_memory() -> None:
-    """Let all threads, and Arrow, take memory that others gave back.
+    """Let all threads, and Arrow, reuse memory that others have freed.
 
-    Else each thread has an arena of its own (``M_ARENA_MAX`` of glibc), Arrow has an allocator of its own, and what is
-    free in one is lost to the others. Arenas that exist remain, so a program calls it before it begins threads.
+    By default each thread has its own arena (``M_ARENA_MAX`` of glibc) and Arrow its own allocator, and free memory of
+    one is unavailable to the others. Existing arenas remain, so a program calls this before it starts threads.
     """
     library: Any = ctypes.CDLL(None) if os.name == "posix" else None
     mallopt = getattr(library, "mallopt", None)

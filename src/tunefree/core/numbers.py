@@ -6,21 +6,21 @@ import math
 
 import numpy as np
 
-# A margin or a wealth beyond this says nothing more, and its square is still finite.
+# Bound of margins and wealth; its square is still finite.
 CEILING = 1e150
 LOG_CEILING = 345.0
 LARGEST = 1e308
-SMALLEST_UNIT = 2.0**-1021  # whose inverse is finite
+SMALLEST_UNIT = 2.0**-1021  # its inverse is finite
 EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
-LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
-LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
+LARGEST_EXPONENT = 709.0  # exponent of e with a finite power
+LEAST_EXPONENT = -1023  # exponent of 2 with a finite inverse power
 MANTISSA_BITS = 52
 
-# Running means that forget the first numbers, and that extreme ones hardly change: sizes count at most WIDEST times the
-# mean before, so that one that is a million times too large has soon no influence if it is the first.
-WIDEST = 8.0  # times the typical size, as which larger ones count
-HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
+# Running means that forget the first values and are robust to outliers: a size counts as at most WIDEST times the
+# previous mean, so even an extreme first size soon loses its influence.
+WIDEST = 8.0  # bound of a size, in multiples of the typical size
+HASTE = 3.0  # the rate of round t is HASTE / (t + HASTE - 1), so the influence of one row decays like 1 / t^3
 
 
 def clip(number, bound):
@@ -39,7 +39,7 @@ def bounded(number):
 
 
 def clipped(numbers: np.ndarray) -> np.ndarray:
-    """An array with the ceiling in place of larger numbers, and 0 in place of NaN.
+    """An array with numbers clipped to the ceiling, and NaN replaced by 0.
 
     >>> bool((clipped(np.array([1.0, -np.inf, np.nan])) == [1.0, -CEILING, 0.0]).all())
     True

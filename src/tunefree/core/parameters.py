@@ -1,12 +1,12 @@
-"""Parameters: one record has the meaning of a parameter, its limits, and where it has an effect.
+"""Parameters: each has one record of its meaning, its limits and its scopes.
 
-A group of parameters is a dataclass with fields made by :func:`parameter`: the name, the type and the default are those
-of the field. Options of the command line and plans inherit :class:`Parameters`; estimators are groups, too
-(:mod:`tunefree.estimators.parameters`). The checks of values and their errors, the docstring of the group, the options
-and the help of the command line, and the schema of what a model file holds of a group come from the records.
+A group of parameters is a dataclass with fields created by :func:`parameter`; the field defines the name, the type and
+the default. Options of the command line and plans inherit from :class:`Parameters`; estimators are groups, too
+(:mod:`tunefree.estimators.parameters`). The records define the checks of values, the docstring of the group, the
+options and help of the command line, and the schema of the group in a model file.
 
-Messages name a parameter in backticks, with a value where there is one: "pass `on_bad_row='skip'`". That is what Python
-shows. :func:`as_options` turns it into what the command line says: "pass --on-bad-row skip".
+Messages name a parameter in backticks, optionally with a value: "pass `on_bad_row='skip'`". Python shows them
+unchanged. For the command line :func:`as_options` converts them into options: "pass --on-bad-row skip".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import names_in
 
-# Panels of the help of a command, in this order.
+# Panels of a command's help, in this order.
 PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, OUTPUT, EXPERTS = (
     "The data",
     "The target and rows",
@@ -37,18 +37,18 @@ PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, OUTPUT, EXPERTS = (
     "Output",
     "For experts",
 )
-# A parameter in a message, and its value; what stands in quotation marks is of the data.
+# A parameter in a message, and its value; backticks within quotation marks belong to the data.
 NAMED = re.compile(
     r"""(?<![\w'"`])`([a-z][a-z_]*)
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
-# Of parameters whose option has another name.
+# Options whose name differs from the parameter.
 OTHER_OPTIONS = {"earlier": "--from", "ids": "--id", "sample_weight": "--weight", "groups": "--group"}
-# Parameters that have no option on the command line: those of a plan, and others.
+# Parameters without an option on the command line: of a plan, and others.
 OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
 OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
-NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
+NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # types by name, to avoid the slow import of NumPy
 KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -62,28 +62,28 @@ KINDS: dict[Any, str] = {
 class Scope(NamedTuple):
     """The trainings in which a parameter has an effect."""
 
-    says: str  # what they are, after the name of the parameter
-    remedy: str  # what else one can do than leave the parameter out
+    says: str  # description of the scope, follows the name of the parameter
+    remedy: str  # alternative to leaving the parameter out
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The meaning of a parameter, its limits, and where it has an effect."""
+    """The meaning of a parameter, its limits and its scopes."""
 
-    meaning: str  # its first sentence is the help of an option
-    panel: str = ""  # of the help; without one the command line has no option for it
+    meaning: str  # the first sentence is the help of the option
+    panel: str = ""  # panel of the help; empty for parameters without an option
     low: float | None = None
     high: float | None = None
-    above: float | None = None  # numbers must be larger
-    below: float | None = None  # numbers must be smaller
-    choices: tuple[str, ...] = ()  # of strings
+    above: float | None = None  # exclusive lower limit
+    below: float | None = None  # exclusive upper limit
+    choices: tuple[str, ...] = ()  # valid strings
     scopes: tuple[Scope, ...] = ()  # all must hold
     metavar: str | None = None
-    short: str | None = None  # the option in one letter
-    types: str = ""  # in docstrings, where the type of the field does not say it
+    short: str | None = None  # one-letter option
+    types: str = ""  # type in docstrings, if not the type of the field
 
     def problem(self, kind: Any, value: Any) -> str:
-        """The error in a value of a field of this type; empty if the value is valid.
+        """The error message for a value of a field of this type; empty if the value is valid.
 
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
@@ -108,7 +108,7 @@ class Parameter:
         return f"must be {', '.join(others)}{' or ' * bool(others)}{last}, not {value!r}"
 
     def _allows(self, kind: Any, value: Any) -> bool:
-        """Whether a string is among the choices, or a number within the limits."""
+        """Whether a string is a valid choice, or a number is within the limits."""
         if kind is str:
             return not self.choices or value in self.choices
         limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
@@ -117,7 +117,7 @@ class Parameter:
 
 
 def _is_of(kind: Any, value: Any) -> bool:
-    """Whether a value can stand for one of a type."""
+    """Whether a value is acceptable for a type."""
     if kind is Callable:
         return callable(value)
     if kind is bool:
@@ -130,18 +130,18 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 
 def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
-    """A field of a group: its default, and the other fields of its :class:`Parameter`."""
+    """A field of a group, with its default and the fields of its :class:`Parameter`."""
     return field_of(Parameter(meaning, panel, **record), default)
 
 
 def field_of(record: Parameter, default: Any, **options: Any) -> Any:
-    """A field of a group, with the default and the options of :func:`dataclasses.field`."""
+    """A field of a group, with its default and options of :func:`dataclasses.field`."""
     chosen = {"default_factory": default} if callable(default) else {"default": default}
     return field(**chosen, **options, metadata={"parameter": record})
 
 
 def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
-    """Raise an error unless a parameter has this type and lies within limits, given as for :class:`Parameter`.
+    """Raise an error unless a parameter has this type and is within the limits (of :class:`Parameter`).
 
     >>> require("repeats", int, 0, low=1)
     Traceback (most recent call last):
@@ -152,7 +152,7 @@ def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
 
 
 def check(group: Any) -> None:
-    """Raise an error for the first parameter of a group that has a value of another type, or beyond the limits."""
+    """Raise an error for the first parameter of a group with a value of a wrong type or outside its limits."""
     cls: Any = type(group)
     for name, (kind, record) in _fields_of(cls).items():
         value = getattr(group, name)
@@ -161,7 +161,7 @@ def check(group: Any) -> None:
 
 
 def refuse(group: Any, names: Collection[str], why: str) -> None:
-    """Raise an error that says why, if one of some parameters of a group differs from its default."""
+    """Raise an error with the reason ``why`` if one of the named parameters differs from its default."""
     for entry in fields(group):
         if entry.name in names and getattr(group, entry.name) != default_of(entry):
             raise ModelError(f"`{entry.name}` {why}")
@@ -195,7 +195,7 @@ class Parameters:
         return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
-        """Raise an error if a parameter differs from its default where it has no effect; these scopes hold."""
+        """Raise an error if a parameter that differs from its default has no effect under these scopes."""
         records = records_of(type(self))
         for name in self.changed():
             for scope in records[name].scopes:
@@ -204,7 +204,7 @@ class Parameters:
 
 
 def texts_in(names: Any) -> tuple[str, ...]:
-    """Names as texts; a string is one name, and the values of a dict follow its names.
+    """Names as strings; a string is one name, and an item of a dict becomes ``name=value``.
 
     >>> texts_in("id"), texts_in({"yes": 5, "day": "%d.%m.%Y"})
     (('id',), ('yes=5.0', 'day=%d.%m.%Y'))
@@ -227,7 +227,7 @@ def records_of(group: Any) -> dict[str, Parameter]:
 
 @cache
 def _fields_of(group: Any) -> dict[str, tuple[Any, Parameter]]:
-    """The types and the records of a group's parameters; types in annotations take long to find."""
+    """The types and the records of a group's parameters; cached because resolving annotations is slow."""
     hints, described = get_type_hints(group), [entry for entry in fields(group) if "parameter" in entry.metadata]
     return {entry.name: (hints[entry.name], entry.metadata["parameter"]) for entry in described}
 
@@ -242,7 +242,7 @@ def option(name: str) -> str:
 
 
 def words_of(name: str, value: Any) -> list[str]:
-    """The words of a command line that give a parameter a value.
+    """The words of a command line that set a parameter to a value.
 
     >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("loss", "hinge")
     (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--loss', 'hinge'])
@@ -253,9 +253,9 @@ def words_of(name: str, value: Any) -> list[str]:
 
 
 def as_options(message: str, write: Callable[[str, str], str] = lambda name, words: words) -> str:
-    """A message that names parameters, with the options that they are on the command line.
+    """A message with the names of parameters replaced by options of the command line.
 
-    ``write`` takes the name of a parameter, and the words of its option, to the text for it.
+    ``write`` maps the name of a parameter and the words of its option to the replacement.
 
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'
@@ -271,7 +271,7 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
             return write(name, option(name))
         try:
             value = ast.literal_eval(text)
-        except (ValueError, SyntaxError):  # what stands for a value, such as FORMAT
+        except (ValueError, SyntaxError):  # a placeholder of a value, such as FORMAT
             value = text
         return write(name, shlex.join(words_of(name, value)))
 
@@ -280,7 +280,7 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
 
 @contextmanager
 def naming(owner: str, present: Collection[str] = ()) -> Iterator[None]:
-    """Where errors say what has the parameters that they name, which a caller lacks, but for those present.
+    """A context in which errors name the owner of parameters that the caller does not have (not ``present``).
 
     >>> with naming("tunefree.train", ["text"]):
     ...     raise ModelError("leave it out of `text`, or pass `decimal=','`")

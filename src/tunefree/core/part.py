@@ -1,19 +1,19 @@
-"""Parts of a model: state that is declared once, for everything that is done with it.
+"""Parts of a model: state that is declared once, for files, copies and sizes.
 
-A class of :class:`Part` declares its state: arrays, numbers, other parts, and lists or mappings of these. Each has a
-role:
+A subclass of :class:`Part` declares its state: arrays, numbers, other parts, and lists or mappings of these. Each field
+has a role:
 
-    learned   changes as rows are learned, in place or not; copies have their own
-    fixed     is never changed in place; copies share it
-    record    is needed to learn or to judge, not to predict; left out of a model that only predicts
-    scratch   is computed anew; in no file
+    learned   changes during learning; each copy has its own
+    fixed     never changes in place; copies share it
+    record    is needed for learning or evaluation, but not in a model that only predicts
+    scratch   is recomputed; not in files
 
-From the declaration follow files and their checks, copies, bytes, and the model that only predicts. A part may hold
-learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and axes
+The declaration defines files and their checks, copies, sizes, and the reduction to a model that only predicts. A part
+may hold learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and axes
 themselves (:func:`fields_of`).
 
 In a file arrays have dotted names, ``growth.awake.0.model.nodes``, and the header has a mapping for each part. A file
-is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it.
+is checked against the declarations of the class (:func:`declared_arrays`) before any object is created from it.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence,
 
 LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
 MOST_CHILDREN = 2**16
-_SHARED = "roles of fields that copies share"  # in the memo of a copy
+_SHARED = "roles of fields that copies share"  # key in the memo of a copy
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, and a header
 
 
 class Declared:
-    """A field of a part with a role; the classes below declare fields that are in files.
+    """A field of a part with a role; subclasses declare fields that are in files.
 
-    ``blank`` takes the part to the value before the first row; of a record to that in a model that only predicts.
-    Where the value that is saved is not the attribute itself, ``read`` takes the part to it, and ``write`` takes the
-    part and it.
+    ``blank`` is a function of the part that returns the value before the first row; for a record, the value in a model
+    that only predicts. If the saved value is not the attribute itself, ``read`` computes it from the part, and
+    ``write`` receives the part and the saved value.
     """
 
     def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
@@ -53,7 +53,7 @@ class Declared:
         self.role, self.blank, self._read, self._write = role, blank, read, write
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name, self.key = name, name.lstrip("_")  # of the attribute, and in files
+        self.name, self.key = name, name.lstrip("_")  # name of the attribute, and key in files
 
     def __get__(self, part: Any, owner: type) -> Any:
         if part is None:
@@ -61,15 +61,15 @@ class Declared:
         raise AttributeError(f"{type(part).__name__}.{self.name} has no value yet")
 
     def read(self, part: Any) -> Any:
-        """The value that is saved."""
+        """The value to save."""
         return getattr(part, self.name) if self._read is None else self._read(part)
 
     def value(self, part: Any) -> Any:
-        """The attribute; the value that is saved where there is none."""
+        """The attribute, or the value to save if there is no attribute."""
         return vars(part)[self.name] if self.name in vars(part) else self.read(part)
 
     def write(self, part: Any, value: Any) -> None:
-        """Take over a value that was saved."""
+        """Restore a saved value."""
         if self._write is None:
             setattr(part, self.name, value)
         else:
@@ -77,11 +77,12 @@ class Declared:
 
 
 class _Array(Declared):
-    """A field that is an array.
+    """A field whose value is an array.
 
-    Behind bars ``dtype`` has others that a file may have, where they have all digits. Each axis is a length, None for
-    any, or a name: those of one name have one length in a part, that of the attribute of this name if there is one.
-    Keywords are :class:`tunefree.core.schema.Limits` of the numbers, and properties of :class:`Declared`.
+    After a bar, ``dtype`` lists smaller dtypes that a file may use where they are exact. Each axis is a length, None
+    for any length, or a name. Axes of the same name in a part have the same length, which is the value of the attribute
+    of this name if it exists. Keywords are the :class:`tunefree.core.schema.Limits` of the values, and properties of
+    :class:`Declared`.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class _Array(Declared):
 
 
 class _Number(Declared):
-    """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
+    """A field in the header; ``kind`` is a kind of :mod:`tunefree.core.schema`."""
 
     def __init__(self, role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> None:  # noqa: B008
         super().__init__(role, None, read, write)
@@ -136,11 +137,12 @@ class _Number(Declared):
 
 
 class _Child(Declared):
-    """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
+    """A field that is a part, a learner or a NamedTuple of arrays; or a list or a dict with string keys of these.
 
-    Its kind is a class, or takes the headers of the owner and of the child, and its place among others, to its class.
-    ``make`` takes the owner and the header of the child to a blank one, which is filled; by default it is that of the
-    owner's constructor, or one of the class. ``axes`` are names or lengths of axes of learners and NamedTuples.
+    ``kind`` is the class, or a function of the header of the owner, the header of the child and its position that
+    returns the class. ``make`` creates a blank child from the owner and the header of the child; by default the child
+    that the owner's constructor created, or a new instance of the class. ``axes`` are names or lengths of axes of
+    learners and NamedTuples.
     """
 
     def __init__(
@@ -187,7 +189,7 @@ class _Child(Declared):
         return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
 
     def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
-        """The object that is filled from a file; a class of NamedTuples is instantiated."""
+        """The object to fill from a file; a NamedTuple class itself, as it is instantiated later."""
         if self.make is not None:
             return self.make(owner, child_header)
         before = None if isinstance(owner, type) else getattr(owner, self.name, None)
@@ -201,14 +203,14 @@ array: Any = _Array
 number: Any = _Number
 child: Any = _Child
 children: Any = partial(_Child, is_many=True)
-argument: Any = partial(Declared, FIXED)  # who makes the part hands it in, and saves it elsewhere: copies share it
-scratch: Any = partial(Declared, SCRATCH)  # computed anew, from a blank
+argument: Any = partial(Declared, FIXED)  # passed in and saved by the creator of the part; copies share it
+scratch: Any = partial(Declared, SCRATCH)  # recomputed, starting from the blank
 
 
 class Part:
-    """State that is declared, see :mod:`tunefree.core.part`.
+    """Base class of parts, see :mod:`tunefree.core.part`.
 
-    A class with an annotation without a declaration, or a record without a blank, is an error.
+    A class that has an annotated field without a declaration, or a record without a blank, raises a TypeError.
 
     Examples
     --------
@@ -244,7 +246,7 @@ class Part:
 
     @classmethod
     def bare(cls, **arguments: Any) -> Self:
-        """A part without state, with its arguments, to be filled from a file."""
+        """A part with its arguments but without state, to be filled from a file."""
         part = object.__new__(cls)
         vars(part).update(arguments)
         for name, declared in cls.fields_of_part.items():
@@ -253,23 +255,23 @@ class Part:
         return part
 
     def prepare(self) -> None:
-        """Bring waiting values into the fields, before they are saved or copied."""
+        """Move pending values into the fields, before saving or copying."""
 
     def save_state(self) -> Saved:
-        """Arrays and a header from which :func:`restored` makes the same."""
+        """The arrays and the header from which :func:`restored` recreates the part."""
         arrays: dict[str, np.ndarray] = {}
         return arrays, _saved(self, "", arrays)
 
     def complete(self) -> None:
-        """Compute the fields that are neither in files nor copied."""
+        """Compute the fields that are neither saved nor copied."""
 
     def check(self) -> None:
         """Raise a ModelError unless the restored fields are consistent."""
 
     def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[Any, Any] | None = None) -> Self:
-        """A part that knows the same, and learns apart from this one; both have the fields of ``shared`` roles.
+        """An independent copy that shares the fields with ``shared`` roles.
 
-        ``memo`` has copies that were made before, as that of :func:`copy.deepcopy`.
+        ``memo`` contains earlier copies, as in :func:`copy.deepcopy`.
         """
         memo = {} if memo is None else memo
         memo[_SHARED] = shared
@@ -301,12 +303,12 @@ class Part:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its arrays, including its parts."""
+        """The size of the arrays in bytes, including those of child parts."""
         kind: Any = type(self)
         return sum(size_of(field.value(self)) for field in fields_of(kind))
 
     def check_declared(self) -> None:
-        """Raise a TypeError if it has an attribute without a role."""
+        """Raise a TypeError if the part has an attribute without a role."""
         if unknown := vars(self).keys() - self.fields_of_part.keys():
             raise TypeError(f"{type(self).__name__}.{min(unknown)} has no role: declare it by tunefree.core.part")
 
@@ -321,7 +323,7 @@ def _parts_in(value: Any) -> Iterator[Part]:
 
 
 def _children_of(header: Any, is_many: bool) -> list[tuple[str, Any]]:
-    """The headers of children, by their places; the only one has none."""
+    """The headers of children by position; a single child has the position ''."""
     if not is_many:
         return [("", header)]
     pairs = header.items() if isinstance(header, dict) else enumerate(header)
@@ -333,7 +335,7 @@ def _under(key: str, name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON holds it."""
+    """The JSON form of a value."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, tuple | list):
@@ -344,7 +346,7 @@ def _plain(value: Any) -> Any:
 
 
 def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
-    """An array in the last of these dtypes that has all digits, else as it is."""
+    """An array converted to the last of these dtypes that is exact, else unchanged."""
     for dtype in reversed(dtypes):
         with np.errstate(over="ignore"):
             smaller = value.astype(dtype)
@@ -354,7 +356,7 @@ def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
 
 
 def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
-    """The header of a value; its arrays are added to others."""
+    """The header of a value; its arrays are added to ``arrays``."""
     if value is None:
         return None
     if isinstance(value, list):
@@ -376,9 +378,9 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
-    """A value filled from a file; ``blank`` is an empty value, or a class of NamedTuples.
+    """A value filled from a file; ``blank`` is an empty value, or a NamedTuple class.
 
-    Arrays of other shapes than those of the blank one raise a ModelError.
+    Arrays whose shapes differ from the blank value raise a ModelError.
     """
     kind: Any = blank if isinstance(blank, type) else type(blank)
     fields = [(field, _under(key, field.key)) for field in fields_of(kind)]
@@ -400,7 +402,7 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
 
 @cache
 def fields_of(kind: Any) -> list[Any]:
-    """The fields that files have of a part, of a learner, or of a NamedTuple of arrays."""
+    """The fields in files of a part, a learner, or a NamedTuple of arrays."""
     if issubclass(kind, Part):
         return [declared for declared in kind.fields_of_part.values() if type(declared) is not Declared]
     if issubclass(kind, State):
@@ -426,14 +428,14 @@ def _field_of_record(hint: Any) -> Any:
     dtype, *axes = re.findall(r"[\w|+]+", declared)
     lengths = tuple(int(axis) if axis.isdigit() else axis for axis in axes)
     array = _Array(dtype, lengths, LEARNED, **(limits[0]._asdict() if limits else {}))
-    array.dtypes = [None]  # its numbers keep their type
+    array.dtypes = [None]  # values keep their dtype
     return array
 
 
 def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] | None = None) -> dict[str, Array]:
-    """The arrays that a file has of a part, a learner or a NamedTuple, by their names, if its header is as declared.
+    """The arrays in a file of a part, a learner or a NamedTuple, by name; an error if the header is not as declared.
 
-    ``axes`` has names or lengths for axes of the latter two.
+    ``axes`` maps axes of learners and NamedTuples to names or lengths.
     """
     check_header(header, {}, key)
     known, declared = {} if axes is None or issubclass(kind, Part) else axes, dict[str, Array]()
@@ -443,15 +445,15 @@ def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] 
 
 
 def zeros(kind: Any, **lengths: int) -> Any:
-    """A NamedTuple of this class with arrays of zeros, whose axes have these lengths."""
+    """A NamedTuple of this class with arrays of zeros and these lengths of axes."""
     arrays = [field.kind for field in fields_of(kind)]
     return kind(*(np.zeros([lengths.get(axis, axis) for axis in array.shape], array.dtype) for array in arrays))
 
 
 def size_of(part: Any, length: int = 0) -> int:
-    """Bytes of the arrays in nested tuples, lists, dicts, learners and parts.
+    """The size in bytes of the arrays in nested tuples, lists, dicts, learners and parts.
 
-    Only arrays count that have ``length`` numbers or more along one of their axes.
+    Only arrays with at least ``length`` elements along one of their axes count.
 
     >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5}), size_of([np.zeros((9, 2)), np.zeros(5)], 8)
     (32, 144)

@@ -1,8 +1,7 @@
-"""Registries: objects that can be chosen by name, loaded at their first use.
+"""Registries: objects chosen by name and loaded at first use.
 
-Learners, losses, kernels, file formats and commands are each a registry with one line an entry. Names cost
-nothing, so that help texts and messages are made from them without importing what they name; users add their own with
-:meth:`Registry.register`.
+Learners, losses, kernels, file formats and commands are each a registry with one line per entry. Help texts and
+messages list the names without importing the objects. Users add objects with :meth:`Registry.register`.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ def names_in(names: Any) -> list[Any]:
 class Registry(Mapping[str, Any]):
     """A mapping from names to objects, in a fixed order.
 
-    ``kind`` is what is registered, in the singular, for messages. ``entries`` has for each name the place of its
-    object, ``"package.module:attribute"``. Other names are looked for in a ``group`` of entry points of other packages.
+    ``kind`` is the singular noun for an object in messages. ``entries`` maps each name to the location of its object,
+    ``"package.module:attribute"``. Other names are looked up in the entry points ``group`` of other packages.
 
     >>> shapes = Registry("shape", {"path": "pathlib:PurePosixPath"})
     >>> shapes["path"]("a/b").name, list(shapes)
@@ -42,8 +41,8 @@ class Registry(Mapping[str, Any]):
 
     def __init__(self, kind: str, entries: dict[str, str], group: str = "") -> None:
         self.kind, self._group = kind, group
-        self._entries: dict[str, Any] = dict(entries)  # objects, or their places until they are first used
-        self._of_others: dict[str, Any] = {}  # by entry points: not listed, as others may be installed
+        self._entries: dict[str, Any] = dict(entries)  # objects, or their locations until first use
+        self._of_others: dict[str, Any] = {}  # from entry points; not listed, as installed packages vary
 
     def register(self, name: str, entry: Any) -> None:
         """Add an object under a name.
@@ -53,7 +52,7 @@ class Registry(Mapping[str, Any]):
         name : str
             A name that is not taken.
         entry : object
-            The object itself, or its place as a string ``"package.module:attribute"``.
+            The object itself, or its location as a string ``"package.module:attribute"``.
 
         Raises
         ------
@@ -86,7 +85,7 @@ class Registry(Mapping[str, Any]):
     def _points(self) -> Iterable[Any]:
         if not self._group:
             return ()
-        from importlib.metadata import entry_points  # packages are searched only then, which is slow
+        from importlib.metadata import entry_points  # imported here because searching packages is slow
 
         return entry_points(group=self._group)
 
@@ -98,12 +97,12 @@ class Registry(Mapping[str, Any]):
 
 
 def load(place: str) -> Any:
-    """The object at a place ``"package.module:attribute"``."""
+    """The object at a location ``"package.module:attribute"``."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 class UnknownNameError(ModelError, KeyError):
-    """A name that a registry does not hold."""
+    """A name that is not in a registry."""
 
     __str__ = ModelError.__str__

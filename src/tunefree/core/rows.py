@@ -1,10 +1,9 @@
-"""Rows: blocks of them as they are read, and pairs of features and values, which learners take.
+"""Rows: blocks of rows from a source, and pairs of features and values for learners.
 
-A :class:`Block` holds rows of dense numbers, one-hot codes and sparse words, whatever they come from: an array has
-numbers only, a sparse matrix or a text words only, a table all three. :func:`entries_of` makes :class:`Rows` of a
-block, the one kind of row that compiled code knows. Feature 0 is the constant (the intercept), so that the number of
-features may grow along a stream; other features start at 1. Entries of value 0 are allowed and mean that nothing is
-known of that feature.
+A :class:`Block` holds rows of dense numbers, one-hot codes and sparse words. An array has numbers only, a sparse matrix
+or a text words only, a table all three. :func:`entries_of` converts a block to :class:`Rows`, the form that compiled
+code accepts. Feature 0 is the constant (the intercept), so that the number of features may grow along a stream; other
+features start at 1. An entry may have the value 0, which means that the feature is missing.
 """
 
 from __future__ import annotations
@@ -17,39 +16,39 @@ from numpy.typing import ArrayLike
 
 from tunefree.core.schema import FROM_ZERO, Limits
 
-FEATURES = Limits(0, "D")  # of a file's model
+FEATURES = Limits(0, "D")  # limits of features in files
 _NO_FEATURES, _NO_VALUES = np.zeros(0, np.int32), np.zeros(0)
 _NO_FEATURES.flags.writeable = _NO_VALUES.flags.writeable = False
 
 
 class Block(NamedTuple):
-    """Rows: numbers, codes and words; a kind that they do not have has the width 0."""
+    """A block of rows: numbers, codes and words; an absent kind has width 0."""
 
     numbers: Annotated[np.ndarray, "float64[n, p]"]
     columns: Annotated[np.ndarray, "int32[p]", FEATURES]  # the feature of each number
-    codes: Annotated[np.ndarray, "int32[n, q]", FEATURES]  # the feature that is 1, or 0 where nothing is known
-    # Which column codes are of, ascending; a block need not have all columns.
+    codes: Annotated[np.ndarray, "int32[n, q]", FEATURES]  # the feature with value 1; 0 if missing
+    # The column index of each code, ascending; a block need not have all columns.
     code_columns: Annotated[np.ndarray, "int32[q]", FROM_ZERO]
     # Row i has the words pointers[i] .. pointers[i + 1].
     pointers: Annotated[np.ndarray, "int64[n+1]", Limits(ascends_to="words")]
-    features: Annotated[np.ndarray, "int32[words]", FEATURES]  # from 1; no row has one twice
+    features: Annotated[np.ndarray, "int32[words]", FEATURES]  # from 1; unique within a row
     values: Annotated[np.ndarray, "float64[words]"]
     constant: Annotated[float, "float64[]"]  # value of feature 0: 1, or 0 without an intercept
-    # Whether later blocks may have codes and words where this has none, and words are those of texts.
+    # Whether later blocks may have codes and words where this one has none, and words come from texts.
     is_table: Annotated[bool, "bool[]"]
-    # Of tables that are learned, the words that are numbers, ascending.
+    # In tables for learning, the features of words that are numbers, ascending.
     late: Annotated[np.ndarray, "int32[late]", FEATURES] = _NO_FEATURES
 
 
 class Row(NamedTuple):
-    """One row, as learners see it: pairs of a feature and its value, the constant among them."""
+    """One row for learners: pairs of a feature and its value, including the constant."""
 
-    indices: np.ndarray  # (entries,) uint32; unsigned, so that compiled code need not ask whether one is below 0
+    indices: np.ndarray  # (entries,) uint32; unsigned, so that compiled code skips the check for negative indices
     values: np.ndarray  # (entries,) float64
 
 
 class Rows(NamedTuple):
-    """Some rows, as compiled code takes them: row i has the entries ``starts[i] .. ends[i]``."""
+    """Rows for compiled code: row i has the entries ``starts[i] .. ends[i]``."""
 
     starts: Annotated[np.ndarray, "int64[rows]"]
     ends: Annotated[np.ndarray, "int64[rows]"]
@@ -58,7 +57,7 @@ class Rows(NamedTuple):
 
 
 def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
-    """A read-only, C-contiguous view, or a copy where the layout or the type asks for one."""
+    """A read-only, C-contiguous view, or a copy if the layout or the dtype requires one."""
     view = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
     return view
@@ -73,7 +72,7 @@ def dense(values: ArrayLike, intercept: bool = True) -> Block:
 
 
 def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercept: bool = True) -> Block:
-    """Compressed sparse rows; ``features`` start at 1 and no row holds a feature twice."""
+    """Compressed sparse rows; ``features`` start at 1 and are unique within a row."""
     words = read_only(pointers, np.int64), read_only(features, np.int32), read_only(values, np.float64)
     n = len(words[0]) - 1
     numbers, codes = np.empty((n, 0)), np.empty((n, 0), np.int32)
@@ -81,7 +80,7 @@ def sparse(pointers: ArrayLike, features: ArrayLike, values: ArrayLike, intercep
 
 
 def words_of(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> Block:
-    """Rows, features and values of some words as n sparse rows; each part is sorted by row, and feature 0 is left out.
+    """Words (row numbers, features, values) as n sparse rows; each part is sorted by row, and feature 0 is dropped.
 
     >>> first, second = (np.array([0, 1]), np.array([5, 0]), np.ones(2)), (np.array([0]), np.array([6]), np.ones(1))
     >>> block = words_of([first, second], 2)
@@ -110,8 +109,8 @@ def table(
 ) -> Block:
     """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``.
 
-    ``code_columns`` (q,) tells which columns the codes are of, ascending; the first q if it is None. Words with the
-    features ``late`` are numbers of columns that came later.
+    ``code_columns`` (q,) are the column indices of the codes, ascending; by default the first q columns. Words with the
+    features ``late`` are numbers of columns that appeared later in the stream.
     """
     numbers, codes = read_only(numbers, np.float64), read_only(codes, np.int32)
     words = words_of([], len(numbers)) if words is None else words
@@ -137,14 +136,14 @@ def row_sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
 
 
 def reach(X: Block) -> int:
-    """One more than the highest feature of a block."""
+    """One more than the largest feature of a block."""
     return 1 + max((int(features.max()) for features in (X.columns, X.codes, X.features) if features.size), default=0)
 
 
 def entries_of(X: Block | Rows) -> Rows:
     """The rows of a block as pairs of features and values, in their order: constant, numbers, codes, words.
 
-    Rows that are such pairs stay as they are.
+    ``Rows`` are returned unchanged.
 
     >>> entries = entries_of(table([[1.5], [2.5]], [1], [[3], [0]], sparse([0, 0, 1], [7], [4.0])))
     >>> entries.starts, entries.ends, entries.indices.tolist(), entries.values.tolist()
@@ -172,14 +171,14 @@ def entries_of(X: Block | Rows) -> Rows:
 
 
 def entries_together(parts: Sequence[Rows]) -> Rows:
-    """Entries of rows one after the other, in memory of their own."""
+    """The concatenation of rows, as a copy."""
     sizes = np.cumsum([0, *(len(rows.values) for rows in parts)])[:-1]
     moved = [Rows(X.starts + size, X.ends + size, *X[2:]) for X, size in zip(parts, sizes, strict=True)]
     return Rows(*map(np.concatenate, zip(*moved, strict=True)))
 
 
 def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries of rows that are not 0, without the constant, as compressed sparse rows.
+    """The nonzero entries of a block, without the constant, as compressed sparse rows.
 
     >>> compressed(table([[1.5], [0.0]], [1], [[3], [0]]))
     (array([0, 2, 2]), array([1, 3], dtype=int32), array([1.5, 1. ]))
@@ -191,7 +190,7 @@ def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def part(X: Block, start: int, stop: int) -> Block:
-    """Rows ``start`` to ``stop`` of a block, which share its memory."""
+    """Rows ``start`` to ``stop`` of a block, without a copy."""
     if start == 0 and stop >= len(X.numbers):
         return X
     pointers = X.pointers[start : stop + 1]
@@ -206,7 +205,7 @@ def part(X: Block, start: int, stop: int) -> Block:
 
 
 def rows_at(X: Block, places: np.ndarray) -> Block:
-    """Some rows of a block.
+    """The rows of a block at some indices.
 
     >>> words = sparse([0, 1, 1, 3], [5, 6, 7], [1.0, 2.0, 3.0])
     >>> rows = rows_at(table([[1.0], [2.0], [3.0]], [1], [[2], [3], [4]], words), np.array([0, 2]))
@@ -228,7 +227,7 @@ def rows_at(X: Block, places: np.ndarray) -> Block:
 
 
 def together(blocks: list[Block]) -> Block:
-    """Blocks below each other, in memory of their own. All have the same numbers, and their constant."""
+    """The vertical concatenation of blocks with the same numeric columns and constant, as a copy."""
     code_columns = np.unique(np.concatenate([X.code_columns for X in blocks]))
     counts = np.concatenate([np.diff(X.pointers) for X in blocks])
     return blocks[0]._replace(
@@ -243,18 +242,18 @@ def together(blocks: list[Block]) -> Block:
 
 
 def copied(X: Block) -> Block:
-    """A block in memory of its own."""
+    """A copy of a block."""
     return Block._make(value.copy() if isinstance(value, np.ndarray) else value for value in X)
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:
-    """The arrays of a block, from which :func:`tunefree.core.part.restored` makes it again."""
+    """The arrays of a block, for :func:`tunefree.core.part.restored`."""
     return {name: np.asarray(value) for name, value in X._asdict().items()}
 
 
 def _codes_of(columns: np.ndarray, X: Block) -> np.ndarray:
-    """Codes (n, q) of the columns; of those that a block does not have nothing is known."""
-    if len(columns) == len(X.code_columns):  # of which none is left out
+    """Codes (n, q) of the columns; 0 in columns that the block does not have."""
+    if len(columns) == len(X.code_columns):  # no column is missing
         return X.codes
     codes = np.zeros((n_rows(X), len(columns)), np.int32)
     codes[:, np.searchsorted(columns, X.code_columns)] = X.codes

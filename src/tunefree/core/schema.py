@@ -1,7 +1,7 @@
 """The declared contents of a file: kinds and ranges of values, shapes and types of arrays, and their relations.
 
-Files come from strangers. A checksum that matches only says that nobody changed a file by accident, so everything in
-it is checked against its declaration before anything is made of it.
+Files may be untrusted. A matching checksum only excludes accidental changes, so all contents are checked against the
+declaration before any object is created from them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tunefree.core.numbers import MOST
 
 
 class Number(NamedTuple):
-    """A number in a header, or None where it may be."""
+    """A number in a header, or None if allowed."""
 
     low: float = -MOST
     high: float = MOST
@@ -29,7 +29,7 @@ class Number(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A string in a header, or None where it may be."""
+    """A string in a header, or None if allowed."""
 
     choices: Collection[str] | None = None  # any string if None
     may_be_none: bool = False
@@ -40,15 +40,15 @@ class Flag(NamedTuple):
 
 
 class Anything(NamedTuple):
-    """Any value, which whoever reads it checks."""
+    """Any value; the reader checks it."""
 
 
 class Label(NamedTuple):
-    """A string, a number, or true or false."""
+    """A string, a number, or a truth value."""
 
 
 class Sequence(NamedTuple):
-    """A list of values of one kind, or None where it may be."""
+    """A list of values of one kind, or None if allowed."""
 
     of: Any
     most: int = 2**31
@@ -56,20 +56,20 @@ class Sequence(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """Values of one kind by any names."""
+    """A mapping from arbitrary names to values of one kind."""
 
     of: Any
 
 
 class Optional(NamedTuple):
-    """A value that files need not have, or None where it may be."""
+    """A value that may be absent from files, or None if allowed."""
 
     of: Any
     may_be_none: bool = False
 
 
 class Record(NamedTuple):
-    """The fields of a dataclass as an object, or of a NamedTuple as a list; None where allowed.
+    """The fields of a dataclass as a JSON object, or of a NamedTuple as a list; None if allowed.
 
     Annotations declare the fields: whole numbers from 0, finite numbers, strings, truth values, lists and records, or
     ``Annotated`` with another kind.
@@ -80,21 +80,21 @@ class Record(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits of the numbers of an array."""
+    """Limits of the elements of an array."""
 
     low: float = -MOST
     below: float | str = math.inf  # a number, or the name of a length
     may_be_infinite: bool = False
     may_be_missing: bool = False  # NaN
-    ascends_to: str | None = None  # numbers from 0 to this length, none less than the one before
+    ascends_to: str | None = None  # non-decreasing numbers from 0 to this length
 
 
 class Array(NamedTuple):
     """An array of a file."""
 
-    dtype: str  # or several, with bars between them
-    # Each length is a number, None for any, or a name: in capitals one of the whole file, in small letters one that all
-    # arrays have in common whose names are the same up to the last dot. "n+1" is one more.
+    dtype: str  # or several, separated by bars
+    # Each length is a number, None for any length, or a name. Upper-case names are lengths of the whole file.
+    # Lower-case names are shared by the arrays whose names are equal up to the last dot. "n+1" is one more.
     shape: tuple[int | str | None, ...] | None = None
     limits: Limits = Limits()
 
@@ -103,7 +103,7 @@ FLOATS = "float64|float32"
 INFINITE, ANY = Limits(may_be_infinite=True), Limits(may_be_infinite=True, may_be_missing=True)
 FROM_ZERO = Limits(0)
 COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
-Size = Annotated[float, SIZE]  # of a record
+Size = Annotated[float, SIZE]  # in a record
 Length = Annotated[int, Number(0, 2**31 - 1, whole=True)]
 HASH_BITS = Number(0, 30, whole=True)
 HashBits = Annotated[int, HASH_BITS]
@@ -113,10 +113,10 @@ _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> Any:
-    """A value that JSON gave, with records in place of their dicts and lists; a ModelError unless it is of a kind.
+    """A JSON value, with dicts and lists converted to records; a ModelError unless it is of the kind.
 
-    The kind is one of those above, or a dict that declares the value of each name; others than those declared are left
-    out. ``where`` is for messages.
+    The kind is one of the above, or a dict from names to kinds; undeclared names are dropped. ``where`` is the location
+    for messages.
 
     >>> check_header([[0.0, 5.0, False, False, None]], Sequence(Record(Limits)))
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]
@@ -153,7 +153,7 @@ def check_header(value: Any, kind: Any, where: str = "") -> Any:
 
 @cache
 def fields_of(record: Any) -> dict[str, Any]:
-    """The kinds of the fields of a NamedTuple, or of a dataclass, of which files may lack those with a default."""
+    """The kinds of the fields of a NamedTuple or a dataclass; dataclass fields with a default are optional."""
     hints = get_type_hints(record, include_extras=True)
     if hasattr(record, "_fields"):
         return {name: _kind_of(hints[name]) for name in record._fields}
@@ -206,9 +206,9 @@ def _shown(value: Any) -> str:
 
 
 def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths: dict[str, int]) -> None:
-    """Raise a ModelError unless all arrays are as declared, by their names; those that are not are finite floats.
+    """Raise a ModelError unless all arrays are as declared by name; undeclared arrays must be finite floats.
 
-    ``lengths`` are those that have names in capitals.
+    ``lengths`` are the lengths with upper-case names.
 
     >>> kinds = {"rows.ids": Array("int32", ("n",), Limits(0, "D")), "rows.values": Array("float64", ("n",))}
     >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
@@ -218,7 +218,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     tunefree.core.errors.ModelError: rows.ids has 7, where all are below 5
     """
     known: dict[str, int] = dict(lengths)
-    for check in (_check_shape, _check_numbers):  # numbers are below lengths, of which all are known by then
+    for check in (_check_shape, _check_numbers):  # the first pass finds the lengths that limit the numbers
         for name in sorted(arrays):
             check(name, arrays[name], kinds.get(name, Array(FLOATS)), known)
 
@@ -241,7 +241,7 @@ def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int
 
 
 def _length(name: str, length: str, known: dict[str, int]) -> int:
-    """The length that a name has at an array; -1 if no array has it."""
+    """The length of a named axis of an array; -1 if no array has it."""
     return known.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
 
 
@@ -257,7 +257,7 @@ def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, i
         return
     if limits.may_be_missing and array.dtype.kind == "f":
         array = np.append(array[~np.isnan(array)], 0.0)
-    least, most = float(array.min()), float(array.max())  # NaN if there is one
+    least, most = float(array.min()), float(array.max())  # NaN if any element is NaN
     if math.isnan(least) or (math.inf in (-least, most) and not limits.may_be_infinite):
         raise ModelError(f"{name} has a number that is not finite")
     below: Any = _length(name, limits.below, known) if isinstance(limits.below, str) else limits.below

@@ -1,10 +1,10 @@
-"""Signals are deferred until a row is learned completely: after Ctrl-C the model can go on."""
+"""Signals are deferred until a row is fully learned, so that a model is usable after Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from _signal import getsignal  # without enumerations, of which a row that is learned alone would make twenty
+from _signal import getsignal  # avoids creating twenty enum members for each single row
 from _signal import signal as set_signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from typing import Any
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 _NUMBERS = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-_handlers: dict[int, Callable[..., Any]] = {}  # of the program, while signals are deferred
-_waiting: dict[int, Any] = {}  # the frame that each signal met
+_handlers: dict[int, Callable[..., Any]] = {}  # handlers of the program, while signals are deferred
+_waiting: dict[int, Any] = {}  # frame in which each waiting signal arrived
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let the handlers of signals wait for :func:`deliver`, or for the end of this context.
+    """Defer the handlers of signals to :func:`deliver` or the end of this context.
 
-    A second signal of the same number does not wait. Only the main thread handles signals, so this does nothing in
-    others.
+    A second signal of the same number is not deferred. Only the main thread handles signals, so this does nothing in
+    other threads.
 
     >>> try:
     ...     with deferred():
@@ -51,7 +51,7 @@ def deferred() -> Iterator[None]:
 
 
 def deliver() -> None:
-    """Let the signals that wait be handled now."""
+    """Handle the waiting signals now."""
     if _waiting and threading.current_thread() is threading.main_thread():
         _deliver(dict(_handlers))
 

@@ -1,12 +1,12 @@
-"""Models on disk: one file of named arrays and a JSON header, written whole or not at all.
+"""Models on disk: one file of named arrays and a JSON header, written atomically.
 
-A file begins with MARK and the number of its format. The arrays follow, in pieces of 256 KiB that zlib compresses: the
-first bytes of all numbers, the second ones, and so on. Arrays that are the same are written once. Then come the
-compressed JSON description of the arrays with the header, its length, and at the end the SHA-256 of all that, so that
-any cut or changed byte shows.
+A file begins with MARK and the version of its format. The arrays follow in chunks of 256 KiB, compressed by zlib; a
+chunk stores the first bytes of all its numbers, then the second bytes, and so on. Equal arrays are written once. The
+compressed JSON description of the arrays and the header follows, then its length, and finally the SHA-256 digest of all
+preceding bytes, which detects truncated and changed files.
 
-What a file declares is checked before memory is taken for it: its arrays have at most FREE bytes and MOST_TIMES those
-of the file. Where they would have more, a writer leaves them as they are.
+The declared size of the arrays is checked before memory is allocated: it is at most FREE bytes plus MOST_TIMES the size
+of the file. If compression would exceed this ratio, arrays are stored uncompressed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ import numpy as np
 from tunefree.core.errors import ModelError
 
 MARK = b"tunefree"
-FORMAT = 13  # raised when a file of before could no longer be read, or an older version not read what this one writes
-FREE, MOST_TIMES = 2**24, 64  # see above
-LEVEL = 1  # of compression: the sixth takes half as much time again, and leaves 3 % fewer bytes
-_PIECE = 2**18  # bytes that are read, or brought together, at a time
-_LENGTH = 8  # bytes of a length, and of the number of the format
+FORMAT = 13  # increased whenever older files, or newer files in older versions, become unreadable
+FREE, MOST_TIMES = 2**24, 64  # bytes, and ratio; see above
+LEVEL = 1  # of compression: level 6 takes 50 % more time for 3 % fewer bytes
+_PIECE = 2**18  # bytes of a chunk
+_LENGTH = 8  # bytes of a length, and of the format version
 _DIGEST = hashlib.sha256().digest_size
 DTYPES = {
     np.dtype(code).name: np.dtype(f"<{code}")
@@ -41,7 +41,7 @@ DTYPES = {
 
 
 def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a header, of values of JSON, to a file, see :func:`whole_file`.
+    """Write arrays and a JSON-serialisable header to a file, see :func:`whole_file`.
 
     The same arrays and header give the same bytes.
 
@@ -59,7 +59,7 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
 
 
 def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str) -> None:
-    """Write arrays and a header that is JSON, see :func:`save`."""
+    """Write arrays and a header in JSON text, see :func:`save`."""
     digest = hashlib.sha256()
     with whole_file(Path(path)) as file:
         for piece in _written(arrays, text):
@@ -69,7 +69,7 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str
 
 
 def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
-    """The bytes of a file of arrays and a header in JSON, up to its checksum."""
+    """The bytes of a file of arrays and a header in JSON text, up to the checksum."""
     described: dict[str, Any] = {}
     names: dict[Any, str] = {}
     declared = stored = 0
@@ -91,20 +91,20 @@ def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
 
 
 def _pieces(array: np.ndarray) -> Iterator[bytes]:
-    """The bytes of an array, some numbers at a time: the first bytes of all of these, the second ones, and so on."""
+    """The bytes of an array in chunks: the first bytes of all numbers of a chunk, the second bytes, and so on."""
     flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
     for part in _parts(flat):
         yield _bytes_of(part).T.tobytes()
 
 
 def _parts(flat: np.ndarray) -> list[np.ndarray]:
-    """The parts of an array of one axis that are pieces of a file."""
+    """The chunks of a one-dimensional array, as views."""
     step = _PIECE // flat.itemsize
     return [flat[start : start + step] for start in range(0, len(flat), step)]
 
 
 def _bytes_of(numbers: np.ndarray) -> np.ndarray:
-    """A view (n, bytes) of some numbers."""
+    """A view (n, bytes) of numbers."""
     return numbers.view(np.uint8).reshape(-1, numbers.itemsize)
 
 
@@ -115,8 +115,7 @@ def _length(number: int) -> bytes:
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read the arrays and the header that :func:`save` wrote.
 
-    A file that is missing, is not a tunefree model, was cut short or changed, or is of another format raises a
-    ModelError.
+    A file that is missing, not a tunefree model, truncated, changed, or of another format version raises a ModelError.
     """
     with _opened(path) as (file, size):
         file.seek(0)
@@ -134,7 +133,7 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
 
 
 def _contents(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the header of a file of this format, of so many bytes, whose checksum is right."""
+    """The arrays and the header of a file of ``size`` bytes with a correct checksum and this format version."""
     most, start = FREE + MOST_TIMES * size, len(MARK) + _LENGTH
     file.seek(size - _DIGEST - _LENGTH)
     length = int.from_bytes(file.read(_LENGTH), "little")
@@ -165,7 +164,7 @@ def _contents(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], dict[st
 
 
 def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> np.ndarray:
-    """The array of a named type whose pieces, of these lengths, come next in a file."""
+    """The array of a named dtype, read from its next chunks, which have these lengths."""
     dtype = DTYPES[name]
     array = np.empty(math.prod(shape), dtype)
     for part, length in zip(_parts(array), lengths, strict=True):
@@ -175,7 +174,7 @@ def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> n
 
 
 def _decompressed(data: bytes, most: int) -> bytes:
-    """Decompressed bytes; a ValueError if they are cut, or more than ``most``."""
+    """The decompressed bytes; a ValueError if they are truncated or more than ``most``."""
     decompressor = zlib.decompressobj()
     raw = decompressor.decompress(data, most + 1)
     if len(raw) > most or not decompressor.eof or decompressor.unused_data:
@@ -184,14 +183,14 @@ def _decompressed(data: bytes, most: int) -> bytes:
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """The checksum that :func:`save` wrote into a file, in hexadecimal digits; it is not compared with the file."""
+    """The hexadecimal checksum stored in a file; it is not verified."""
     with _opened(path) as (file, size):
         file.seek(size - _DIGEST)
         return file.read().hex()
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is meant as a model: it begins as one, or is called so."""
+    """Whether a file is a model by its suffix or by its first bytes."""
     try:
         return Path(path).suffix == ".model" or bool(digest_of(path))
     except ModelError:
@@ -200,7 +199,7 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
-    """A model file of this format to be read, and its bytes."""
+    """A model file of this format version, opened for reading, and its size in bytes."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -212,13 +211,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
                 raise ModelError(f"{path}: was written by {version} version of tunefree; {remedy}")
             yield file, size
     except OSError as error:
-        models = sorted(map(str, Path(path).glob("*.model")))  # of a store: its current version
+        models = sorted(map(str, Path(path).glob("*.model")))  # in a store: the current version
         remedy = f"did you mean {models[0]}?" if models else "give the path of a trained model"
         raise ModelError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
 
 
 def check_writable(path: Path) -> None:
-    """Raise a ModelError if :func:`whole_file` could not write a file here: before hours of work, not after.
+    """Raise a ModelError if :func:`whole_file` could not write this file, to fail before hours of work.
 
     >>> check_writable(Path("no such folder") / "people.model")
     Traceback (most recent call last):
@@ -236,7 +235,7 @@ def check_writable(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder in which files can be written, unless it is there.
+    """Create a folder unless it exists, and check that files can be written to it.
 
     >>> make_folder(Path("/dev/null/folder"))
     Traceback (most recent call last):
@@ -251,11 +250,11 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
+    """Write a temporary file beside ``path``, which replaces ``path`` after it is complete and synced to disk.
 
-    Who may read it is as before if there was a file of this name, else as of any new file. What is written to a device
-    or a pipe goes through it: a file would replace it. If it cannot be written, a ModelError tells so, and what was
-    there before is untouched.
+    The file keeps the permissions of an existing file, else it has those of any new file. A device or a pipe is written
+    to directly, since renaming would replace it. If writing fails, a ModelError is raised and an existing file is
+    unchanged.
     """
     if _is_device(path):
         try:
@@ -279,17 +278,17 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether something is there that is neither a file nor a folder."""
+    """Whether the path exists and is neither a file nor a folder."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _beside(path: Path) -> tuple[int, Path]:
-    """A new file in the folder of ``path``, with the mode of a file of this name: its handle and its name."""
+    """The handle and the path of a new file in the folder of ``path``, with the mode of an existing file."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        handle = os.open(part, flags, 0o666 if mode is None else mode)  # less than that is what the mask of users says
+        handle = os.open(part, flags, 0o666 if mode is None else mode)  # the umask applies
         if mode is not None:
             os.chmod(part, mode)
         return handle, part
@@ -299,10 +298,11 @@ def _beside(path: Path) -> tuple[int, Path]:
 
 @contextmanager
 def only_writer(path: Path, of: Path) -> Iterator[None]:
-    """Hold a lock (``flock``) on a file while something is written; the system releases it when the process ends.
+    """Hold a lock (``flock``) on a file while writing; the system releases it when the process ends.
 
-    The file, whose folder exists, names the process, and goes when the lock is released. Systems without ``flock`` have
-    no such locks. ``of`` is written, for the message where another process, or another lock of this one, holds it.
+    The lock file, whose folder exists, names the process and is deleted when the lock is released. On systems without
+    ``flock`` nothing is locked. ``of`` is the file to write, for the error message if another process, or another lock
+    of this process, holds the lock.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -330,7 +330,7 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
             raise ModelError(f"{of}: {holder} writes it; wait until it ends, or write another one") from None
         if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
             break
-        os.close(handle)  # the holder before has just removed it
+        os.close(handle)  # the previous holder has just removed the file
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {os.getpid()}".encode(), 0)

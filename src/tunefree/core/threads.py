@@ -1,7 +1,7 @@
-"""Threads in which members learn, and threads in which generations are grown.
+"""Threads in which members learn, and threads in which generations grow.
 
-Compiled passes let go of Python's lock, so threads are all that is needed. Nothing depends on their number or order:
-members do not know each other.
+Compiled passes release the GIL, so threads suffice. Results do not depend on their number or order, since members are
+independent of each other.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-import numpy.random  # noqa: F401 - now: NumPy imports it at its first use, in which two threads disturb each other
+import numpy.random  # noqa: F401 - NumPy imports it lazily, which is not thread-safe
 
 _here = threading.local()
-FEW = 256  # rows that do not pay for a thread
-LOWER = 5  # than the priority before
+FEW = 256  # rows; fewer are not worth a thread
+LOWER = 5  # increment of the nice value
 
 
 def count() -> int:
-    """The number of threads that may work for this one: one for each processor, or the limit of :func:`at_most`."""
+    """The number of threads that may work for this one: the number of processors, or the limit of :func:`at_most`."""
     most = getattr(_here, "most", None)
     if callable(most):
         most = _here.most = most()
@@ -33,7 +33,7 @@ def count() -> int:
 
 @contextmanager
 def at_most(n: int | Callable[[], int]) -> Iterator[None]:
-    """Let no more than ``n`` threads work for this one; a function is asked once, where there is work for several.
+    """Limit the number of threads that work for this one; a function is called once, at the first use of threads.
 
     >>> with at_most(3):
     ...     count()
@@ -48,17 +48,17 @@ def at_most(n: int | Callable[[], int]) -> Iterator[None]:
 
 
 def lower_priority() -> None:
-    """Let this thread, and those that work for it, give way to others of the process; on Linux, where threads can."""
+    """Lower the priority of this thread and of the threads that work for it, on Linux."""
     if sys.platform == "linux":
-        lower = min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER, 19)  # 0 is this thread, 19 the lowest there is
-        with suppress(OSError):  # where a sandbox does not allow it
+        lower = min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER, 19)  # 0 is this thread, 19 the lowest priority
+        with suppress(OSError):  # a sandbox may forbid it
             os.setpriority(os.PRIO_PROCESS, 0, lower)
         _here.is_lower = True
 
 
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
-    """Call a function for each member, in threads where there are rows enough; none of these begins others."""
-    left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
+    """Call a function for each member, in threads if there are enough rows; these threads do not start others."""
+    left = deque(arguments)  # threads take arguments from the queue: submitting each call separately is slower
     if len(left) < 2 or rows < FEW or getattr(_here, "works", False) or count() == 1:
         for argument in left:
             function(*argument)
@@ -78,12 +78,12 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
             future.result()
     except BaseException:
         left.clear()
-        wait(futures)  # no thread goes on with what the caller takes for ended
+        wait(futures)  # no thread continues after the caller has failed
         raise
 
 
 class Turn:
-    """A lock that belongs to one object: whoever copies the object gets another.
+    """A lock that belongs to one object; a copy of the object has a new lock.
 
     >>> import copy
     >>> turn = Turn()
@@ -106,14 +106,14 @@ class Turn:
 
 
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """The result of a function that is called at once."""
+    """A future with the result of a function that is called immediately."""
     future: Future[Any] = Future()
     future.set_result(function(*arguments))
     return future
 
 
 def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread of its own beside this one; at once, in this thread, if only one may be used."""
+    """Call a function in a separate thread, or immediately in this thread if only one may be used."""
     if count() == 1:
         return now(function, *arguments)
     return _threads(2, "tunefree-grower", _is_lower()).submit(function, *arguments)
@@ -121,15 +121,15 @@ def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 @cache
 def one_for_products() -> Any:
-    """A context in which BLAS uses one thread: products are made in our own threads, or are too small for several.
+    """A context in which BLAS uses one thread: products run in our own threads, or are too small for several.
 
-    So how they are cut, and what they give to the last bit, never depends on the number of threads.
+    So the results of products are bit-identical for any number of threads.
     """
     return _Limit()
 
 
 class _Limit:
-    """A limit that many threads may ask for: the first sets it, and the last takes it away."""
+    """A limit shared by threads: the first one sets it, and the last one removes it."""
 
     def __init__(self) -> None:
         self.lock, self.askers, self.limiter = threading.Lock(), 0, None
@@ -151,7 +151,7 @@ class _Limit:
 
 
 def _take_control() -> None:
-    """Let any thread set the limit: threadpoolctl, from 3.8 on, ignores all threads but the first to set one."""
+    """Let any thread set the limit: threadpoolctl >= 3.8 ignores all threads except the first that sets one."""
     for library in _libraries().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
@@ -170,7 +170,7 @@ def _is_lower() -> bool:
 
 @cache
 def _threads(n: int, name: str, are_lower: bool) -> ThreadPoolExecutor:
-    """Threads; each has the priority of the one that starts it."""
+    """A pool of threads; each inherits the priority of the thread that starts it."""
     return ThreadPoolExecutor(n, name, lambda: setattr(_here, "works", True))
 
 

@@ -1,8 +1,8 @@
 """Regret bounds of the papers, computed from the state of a learner after one pass.
 
 All theorems assume slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with
-Lipschitz constant L must first be divided by L. The bounds as they are printed, from the rows of a stream, are those of
-the papers' algorithms.
+Lipschitz constant L must first be divided by L. The bounds printed for the rows of a stream are for the algorithms of
+the papers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Bound(NamedTuple):
 
     value: float | None  # None where no theorem applies
     theorem: str = ""  # the paper and the number of the statement
-    assumes: str = ""  # what the statement assumes, as far as it is not checked
+    assumes: str = ""  # assumptions of the statement that are not checked
     reason: str = ""  # why no theorem applies
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Bound(NamedTuple):
 
 
 def no_bound(reason: str) -> Bound:
-    """A bound that does not exist, and why."""
+    """A missing bound, with the reason."""
     return Bound(None, reason=reason)
 
 
@@ -45,10 +45,10 @@ def paper_bound(state: Any, objective: Objective, weights: ArrayLike) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state
     (``regret_bound``).
 
-    It is of all rounds that the state has learned, after several passes of all of them together, and in units of the
-    loss. The weights (d, K), or (d,) for one output, are in the data's units; that of the constant comes first. The
-    bound is infinite where no theorem covers the learner and the objective: for losses without a Lipschitz constant, of
-    which slopes are clipped, and for numbers, of which margins are relative to a running centre.
+    It covers all learned rounds, including all passes, in units of the loss. The weights (d, K), or (d,) for one
+    output, are in the units of the data, with the constant first. The bound is infinite if no theorem covers the
+    learner and the objective: for losses without a Lipschitz constant, whose slopes are clipped, and for regression,
+    whose margins are relative to a running centre.
 
     >>> from tunefree.learners.scinol import ScInOL2
     >>> from tunefree.losses import Logistic

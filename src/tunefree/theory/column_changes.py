@@ -1,8 +1,9 @@
-"""Tests for the columns, and their relations to the target, that changed most between two samples of rows.
+"""Tests for changes of columns, and of their relations to the target, between two samples of rows.
 
-The values of a column are put into bins: numbers by quantiles of both samples together, missing ones, and categories by
-themselves, the rare ones together. Bins of too few rows for a test are one. With counts x_b of n rows before, y_b of m
-rows after, and shares p_b = x_b / n, q_b = y_b / m, the distance is the total variation with its standard error,
+The values of a column are binned: numbers by the quantiles of both samples together, missing values in a bin, and each
+category in a bin, except rare ones, which share a bin. Bins with too few rows for a test are merged. With counts x_b of
+n rows before, y_b of m rows after, and shares p_b = x_b / n, q_b = y_b / m, the distance is the total variation with
+its standard error,
 
     d = 1/2 sum_b |p_b - q_b|,  e^2 = (1 - s_p^2) / (4 n) + (1 - s_q^2) / (4 m),  s_p = sum_b sign(p_b - q_b) p_b,  (1)
 
@@ -10,12 +11,12 @@ the delta method for fixed signs, and Pearson's test of homogeneity has the stat
 
     X^2 = sum_b (sqrt(m / n) x_b - sqrt(n / m) y_b)^2 / (x_b + y_b)                                              (2)
 
-(Press et al.: Numerical Recipes, 3rd edition, equation 14.3.3), of about a chi-square distribution with one degree less
-than there are bins, if rows are independent. The relation of a column to the target is compared in the same way: (1)
-and (2) of the target's bins, within each bin of the column. There d is the mean over the bins of the column, by their
-shares of all rows, and X^2 and the degrees are sums. Where the values of the target changed, so did its relation to
-all columns; then relations count whose distance is larger than that of the target by two standard errors. The level is
-divided by the number of tests (Bonferroni).
+(Press et al.: Numerical Recipes, 3rd edition, equation 14.3.3). For independent rows it has approximately a chi-square
+distribution with one degree of freedom less than the number of bins. The relation of a column to the target is compared
+in the same way, by (1) and (2) for the target's bins within each bin of the column. Then d is the mean over the
+column's bins, weighted by their shares of all rows, and X^2 and the degrees of freedom are sums. A change of the target
+changes its relation to all columns; then only relations count whose distance exceeds the target's distance plus two
+standard errors. The level is divided by the number of tests (Bonferroni).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ import numpy as np
 
 from tunefree.core.schema import Number, Record, Sequence, Size
 
-LEVEL = 0.001  # probability that a column is beyond it by chance, of all columns together
-BINS, RELATED_BINS = 10, 4  # of a column, at most: of its values alone, and where relations are compared
-EXPECTED = 5.0  # rows of the smaller sample in each bin, at least (Cochran 1954)
-FEWEST = 40  # rows of the smaller sample
-MOST_CHANGES = 12  # that are kept, of all columns
+LEVEL = 0.001  # probability of a false positive among all columns
+BINS, RELATED_BINS = 10, 4  # largest numbers of bins of a column: for its values, and for relations
+EXPECTED = 5.0  # least expected rows of the smaller sample in each bin (Cochran 1954)
+FEWEST = 40  # least number of rows of the smaller sample
+MOST_CHANGES = 12  # largest number of changes reported
 MISSING = math.inf
 TARGET = 0  # key of the target among the columns
 
@@ -41,20 +42,20 @@ class Bin(NamedTuple):
     """A bin of the values of a column."""
 
     kind: str  # "numbers", "category", "rare" for the rare categories together, or "missing"
-    low: float | None = None  # the smallest and the largest number; a category is its own
+    low: float | None = None  # the smallest and the largest value; equal for a category
     high: float | None = None
 
 
 @dataclass(frozen=True)
 class Change:
-    """A column whose values, or whose relation to the target, differ by more than chance would let them."""
+    """A significant change of the values of a column, or of its relation to the target."""
 
     key: Annotated[int, Number(-(2**31) + 1, 2**31 - 1, whole=True)]  # of the column
     is_relation: bool
     distance: Size
-    error: Size  # its standard error
-    bin: Bin | None = None  # of the values, in which shares differ most; None of a relation
-    before: Annotated[float | None, Number(0, 1, may_be_none=True)] = None  # the share of this bin
+    error: Size  # standard error of the distance
+    bin: Bin | None = None  # bin whose share changed most; None for a relation
+    before: Annotated[float | None, Number(0, 1, may_be_none=True)] = None  # share of rows in this bin
     after: Annotated[float | None, Number(0, 1, may_be_none=True)] = None
 
 
@@ -64,7 +65,7 @@ class Comparison:
 
     rows_before: int
     rows_after: int
-    columns: int  # that were compared
+    columns: int  # number of compared columns
     changes: Annotated[list[Change], Sequence(Record(Change), MOST_CHANGES)]  # the largest distance first
 
 
@@ -72,22 +73,22 @@ class _Test(NamedTuple):
     """A test of the difference between two samples."""
 
     statistic: float  # equation (2)
-    degrees: int  # of its chi-square distribution; 0 where there is no test
+    degrees: int  # of freedom of the chi-square distribution; 0 without a test
     distance: float  # equation (1)
     error: float
 
     def is_beyond(self, level: float) -> bool:
         """Whether the difference is significant at a level."""
-        from scipy.special import chdtrc  # which takes as long to import as a small training takes
+        from scipy.special import chdtrc  # the import takes as long as a small training
 
         return self.degrees > 0 and bool(chdtrc(self.degrees, self.statistic) <= level)
 
 
 def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category: list[bool]) -> Comparison:
-    """The columns that changed between two samples of rows (n, c) and (m, c); the first column is the target.
+    """The columns that changed between two samples (n, c) and (m, c) of rows; the first column is the target.
 
-    MISSING is missing; categories are numbers without an order. No column is compared if a sample has fewer than FEWEST
-    rows.
+    MISSING marks missing values; categories are unordered numbers. No column is compared if a sample has fewer than
+    FEWEST rows.
 
     >>> rng = np.random.default_rng(0)
     >>> before, after = rng.normal(size=(400, 3)), rng.normal(size=(200, 3))
@@ -134,7 +135,7 @@ def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.n
 
 
 def _tested(counts: np.ndarray) -> _Test:
-    """The test of counts (2, bins), or of (2, k, bins) within k bins of another column."""
+    """The test for counts (2, bins), or (2, k, bins) within k bins of another column."""
     merged = _merged(counts)
     rows = merged.sum(axis=0)
     degrees = np.count_nonzero(rows, axis=-1) - 1
@@ -147,12 +148,12 @@ def _tested(counts: np.ndarray) -> _Test:
 
 
 def _counts(codes: np.ndarray, width: int, n: int) -> np.ndarray:
-    """Counts (2, width) of each code below the width, in the first n rows and in the others."""
+    """Counts (2, width) of the codes 0 .. width - 1 in the first n rows and in the other rows."""
     return np.stack([np.bincount(part, minlength=width) for part in (codes[:n], codes[n:])])
 
 
 def _merged(counts: np.ndarray) -> np.ndarray:
-    """Counts (2, ..., bins) in which those that are too rare for a test are one, the last; all 0 of small samples."""
+    """Counts (2, ..., bins + 1) with bins too rare for a test merged into the last one; all 0 for small samples."""
     totals = counts.sum(axis=-1, keepdims=True)
     fewer, all_rows = totals.min(axis=0), totals.sum(axis=0)
     is_rare = counts.sum(axis=0) * fewer < EXPECTED * all_rows
@@ -163,7 +164,7 @@ def _merged(counts: np.ndarray) -> np.ndarray:
 
 
 def _chi_square(counts: np.ndarray) -> np.ndarray:
-    """Equation (2) of counts (2, ..., bins)."""
+    """Equation (2) for counts (2, ..., bins)."""
     (x, y), (n, m) = counts, np.maximum(counts.sum(axis=-1, keepdims=True), 1)
     ratio = np.sqrt(m / n)
     statistic: np.ndarray = ((ratio * x - y / ratio) ** 2 / np.maximum(x + y, 1)).sum(axis=-1)
@@ -171,7 +172,7 @@ def _chi_square(counts: np.ndarray) -> np.ndarray:
 
 
 def _distance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Equation (1) of counts (2, ..., bins)."""
+    """Equation (1) for counts (2, ..., bins): distances and standard errors."""
     rows = np.maximum(counts.sum(axis=-1), 1)
     shares = counts / rows[..., None]
     p, q = shares
@@ -180,7 +181,7 @@ def _distance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bins(values: np.ndarray, is_category: bool, most: int) -> np.ndarray:
-    """The bins of a column (rows,), numbers from 0 up to ``most``, which missing numbers have."""
+    """The bin numbers (rows,) of a column, below ``most``; missing numbers have the bin ``most``."""
     if is_category:
         _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
         places = np.argsort(np.argsort(-counts, kind="stable"))
