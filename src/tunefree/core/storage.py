@@ -28,7 +28,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 
 MARK = b"tunefree"
-FORMAT = 13  # raised when a file of before could no longer be read, or an older version not read what this one writes
+FORMAT = 14  # raised when a file of before could no longer be read, or an older version not read what this one writes
 FREE, MOST_TIMES = 2**24, 64  # see above
 LEVEL = 1  # of compression: the sixth takes half as much time again, and leaves 3 % fewer bytes
 _PIECE = 2**18  # bytes that are read, or brought together, at a time
