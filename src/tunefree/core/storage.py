@@ -28,7 +28,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 
 MARK = b"tunefree"
-FORMAT = 13  # increased whenever older files, or newer files in older versions, become unreadable
+FORMAT = 14  # increased whenever older files, or newer files in older versions, become unreadable
 FREE, MOST_TIMES = 2**24, 64  # bytes, and ratio; see above
 LEVEL = 1  # of compression: level 6 takes 50 % more time for 3 % fewer bytes
 _PIECE = 2**18  # bytes of a chunk
