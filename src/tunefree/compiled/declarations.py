@@ -1,11 +1,11 @@
 """Declarations of compiled functions: their arguments, the axes of arrays, and a digest of their sources.
 
 The annotations of a compiled function declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows,
-columns]"]``, whose axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and
-``bool``; and records, that is NamedTuples of such arrays or numbers. Arguments that are states
-(:mod:`tunefree.core.fields`) are named with their classes when the compiled function is declared. The axis ``padded``
-is that of padded outputs, a multiple of LANES; a compiled function of one output declares that its length is 1. A
-compiled function never raises, never allocates, and returns nothing or a number.
+columns]"]``, whose axes of the same name have the same length; scalars, ``int``, ``float`` and ``bool``; and records,
+NamedTuples of such arrays or scalars. The classes of arguments that are states (:mod:`tunefree.core.fields`) are passed
+to the declaration. The axis ``padded`` is the axis of padded outputs, with a length that is a multiple of LANES; a
+compiled function for one output declares the length 1. A compiled function never raises, never allocates, and returns
+nothing or a number.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ import numpy as np
 
 from tunefree.core.fields import BLOCKS, DTYPE, FEATURE, LANES, OUTPUT, State
 
-EDITION = "4"  # to be raised with each change of exporter or loader that changes the code of compiled functions
-# Decorators, the head, and the lines up to the next one at its margin.
+EDITION = "4"  # increase it when the exporter or loader changes the generated code
+# Decorators, the header, and the lines up to the next line with the same indentation.
 _FUNCTION = re.compile(r"(?:[ \t]*@.*\n)*([ \t]*)def .*\n(?:(?:\1[ \t)].*|[ \t]*)\n)*")
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 
 
 class Argument(NamedTuple):
-    """An argument of compiled code: an array with named axes, or a number, which has none."""
+    """An argument of compiled code: an array with named axes, or a scalar."""
 
     name: str
     dtype: str
-    axes: tuple[str, ...] | None  # None of a number
+    axes: tuple[str, ...] | None  # None for a scalar
 
 
 class Parameter(NamedTuple):
-    """A parameter of a compiled function's function, and the arguments of compiled code that it becomes."""
+    """A parameter of the Python function, and the corresponding arguments of compiled code."""
 
     name: str
-    kind: Any  # the class of a state or a record; None of an array or a number
+    kind: Any  # the class of a state or a record; None for an array or a scalar
     arguments: tuple[Argument, ...]
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a state, whose arguments are its blocks."""
+        """Whether it is a state; its arguments are then the blocks of the state."""
         return isinstance(self.kind, type) and issubclass(self.kind, State)
 
 
 class Declaration:
-    """A plain function that can be compiled, with its declared arguments.
+    """A Python function to be compiled, with its declared arguments.
 
-    No other one has its ``name``. ``states`` are parameters that are states, with their classes; and records whose
-    class is no annotation. ``lengths`` are those of axes which are known when it is compiled. ``parts`` are compiled
-    functions of arrays and numbers, whose machine code this one calls. Other functions are compiled into it.
+    ``name`` is unique. ``states`` maps parameters to the classes of states, and of records without an annotation.
+    ``lengths`` are the lengths of axes that are known at compile time. ``parts`` are compiled functions of arrays and
+    scalars that this function calls as separate machine code; other functions are compiled into it.
     """
 
     def __init__(
@@ -82,43 +82,43 @@ class Declaration:
 
     @functools.cached_property
     def result(self) -> str:
-        """The type of the result; empty if there is none."""
+        """The dtype of the result; empty if there is no result."""
         hint = typing.get_type_hints(self.function).get("return", type(None))
         return _NUMBERS.get(hint, "")
 
     @property
     def arguments(self) -> list[Argument]:
-        """The arrays and numbers that its parameters become."""
+        """The arrays and scalars that correspond to the parameters."""
         return [argument for parameter in self.parameters for argument in parameter.arguments]
 
     @property
     def arrays(self) -> list[Argument]:
-        """The arguments that are arrays, first the arrays of states."""
+        """The arguments that are arrays, the arrays of states first."""
         parameters = sorted(self.parameters, key=lambda parameter: not parameter.is_state)
         return [argument for p in parameters for argument in p.arguments if argument.axes is not None]
 
     @property
     def words(self) -> list[Argument]:
-        """The numbers that compiled code takes: addresses, which have no type, lengths of axes, and numbers."""
+        """The words that compiled code takes: addresses (without a dtype), lengths of axes, and scalars."""
         addresses = [Argument(array.name, "", None) for array in self.arrays]
         lengths = [Argument(f"length_{axis}", "int64", None) for axis in self.axes]
         return [*addresses, *lengths, *[argument for argument in self.arguments if argument.axes is None]]
 
     @property
     def axes(self) -> list[str]:
-        """The axes whose lengths compiled code takes."""
+        """The axes whose lengths are passed to compiled code."""
         axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes or ())
         return [axis for axis in axes if not axis.isdecimal() and axis not in self.lengths]
 
     @functools.cached_property
     def parts(self) -> tuple[Declaration, ...]:
-        """The compiled functions whose machine code this one calls."""
+        """The compiled functions that this one calls as separate machine code."""
         functions = functions_of(self.function, frozenset(part.function for part in self._possible_parts))
         return tuple(part for part in self._possible_parts if part.function in functions)
 
     @functools.cached_property
     def digest(self) -> str:
-        """A digest of the sources, by which bitcode and machine code are recognised."""
+        """A digest of the sources, the key of bitcode and machine code."""
         parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
         state_classes = [cls for cls in self.states.values() if issubclass(cls, State)]
         parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in state_classes]
@@ -147,7 +147,7 @@ def _argument(name: str, hint: Any) -> Argument:
 
 
 def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
-    """The blocks of a state; its features and further axes belong to this parameter alone."""
+    """The blocks of a state; the axes of features and further axes are specific to this parameter."""
     axis_names = {FEATURE: f"{name}_features", OUTPUT: "padded"}
     arguments = []
     for block, axes in BLOCKS.items():
@@ -162,7 +162,7 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
 
 
 def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The objects that a function refers to by name: the functions that it calls, and constants."""
+    """The objects that a function refers to by name: called functions, and constants."""
     code, scope = function.__code__, function.__globals__
     variables = {name: scope[name] for name in names_in(code) if name in scope}
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
@@ -170,7 +170,7 @@ def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def names_in(code: CodeType) -> set[str]:
-    """The names in a function and in its comprehensions, which are functions of their own before Python 3.12."""
+    """The names in a function and in its comprehensions, which are separate functions before Python 3.12."""
     inner = [names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*inner)
 
@@ -179,7 +179,7 @@ def names_in(code: CodeType) -> set[str]:
 def functions_of(
     function: Callable[..., Any], ends: frozenset[Callable[..., Any]] = frozenset()
 ) -> dict[Callable[..., Any], None]:
-    """A function and all functions that it calls, in the order in which it names them; not those that ``ends`` call."""
+    """A function and all functions that it calls, in order of reference, without the callees of ``ends``."""
     functions = {function: None}
     if function not in ends:
         for value in map(plain, globals_of(function).values()):
@@ -190,11 +190,11 @@ def functions_of(
 
 @functools.cache
 def source_of(function: Callable[..., Any]) -> str:
-    """The lines of a function without comments; parsing it would take ten times as long."""
+    """The source lines of a function without comments; parsing would take ten times as long."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     written = _FUNCTION.match("".join(lines))
-    source = inspect.getsource(function) if written is None else written[0]  # a lambda has no such lines
+    source = inspect.getsource(function) if written is None else written[0]  # a lambda does not match
     return "\n".join(filter(None, (re.sub(r"\s*(#.*)?$", "", line) for line in source.splitlines())))
 
 
@@ -215,5 +215,5 @@ def plain(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is a plain function: one with bodies for classes is not."""
+    """Whether a value is a plain function, not a single-dispatch function."""
     return isinstance(value, FunctionType) and not hasattr(value, "register")

@@ -1,8 +1,7 @@
 """Losses of one prediction: one loss (or close family) a file, chosen by name.
 
-A loss is a NamedTuple of its parameters, ``lipschitz`` and ``smoothness`` among them. :mod:`tunefree.losses.contract`
-says which functions a loss has, and ``docs/extending/loss.md`` shows how to add one. A loss is loaded when it is first
-asked for, so that names cost nothing.
+A loss is a NamedTuple of its parameters, including ``lipschitz`` and ``smoothness``. :mod:`tunefree.losses.contract`
+defines the functions of a loss, and ``docs/extending/loss.md`` shows how to add one. A loss is imported at first use.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ LOSSES = Registry("loss", {})
 
 
 class Usage(NamedTuple):
-    """A loss as it is known before its file is imported."""
+    """The metadata of a loss, available before its module is imported."""
 
-    tasks: tuple[str, ...]  # for which it serves
-    parameters: tuple[str, ...]  # their names, in the order in which they stand behind colons
+    tasks: tuple[str, ...]  # supported tasks
+    parameters: tuple[str, ...]  # their names, in the order after colons
 
 
 _USAGES: dict[str, Usage] = {}
-# Losses by names that others use, among them scikit-learn, LightGBM, XGBoost and CatBoost: what is nearest to each.
+# Names of losses in other packages, such as scikit-learn, LightGBM, XGBoost and CatBoost, with the nearest loss here.
 _OTHERS = {"power": "absolute-power:P, which is |error|^P, or tweedie:P"}
 _OTHERS |= dict.fromkeys(("mae", "l1", "mean_absolute_error", "absolute_error", "regression_l1"), "absolute")
 _OTHERS |= dict.fromkeys(
@@ -38,26 +37,27 @@ _OTHERS |= dict.fromkeys(
     ("logloss", "log_loss", "binary", "multiclass", "cross_entropy", "crossentropy", "multiclassova"), "logistic"
 )
 _OTHERS |= {"pinball": "quantile:TAU", "mape": "absolute", "fair": "huber", "count": "poisson"}
-# What must be said of a loss whose default would be a guess.
+# Messages for losses that require a parameter.
 _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
-# Whose losses are attributes of this module. No file may be called like one of them: importing it sets an attribute.
+# Modules whose losses are attributes of this one. No module may share a name with a loss, as importing it sets an
+# attribute.
 _FILES = ("tunefree.losses.classification", "tunefree.losses.regression", "tunefree.losses.deviances")
 
 
 def register(name: str, factory: Any, *tasks: str, parameters: Sequence[str] = ()) -> None:
-    """Register a loss by a name, for the command line, plans and estimators.
+    """Register a loss under a name, for the command line, plans and estimators.
 
     Parameters
     ----------
     name : str
         The first loss of a task is its default.
     factory : callable or str
-        Makes the loss from its parameters: a NamedTuple class or a function, or its place
+        Creates the loss from its parameters: a NamedTuple class or a function, or its location
         ``"package.module:attribute"``. All parameters are numbers and have defaults.
     *tasks : {"classification", "regression"}
-        For which tasks the loss serves; one of them, or both.
+        The tasks that the loss supports.
     parameters : sequence of str
-        Names of the parameters, which stand behind the name and colons: ``huber:1.5``.
+        Names of the parameters, which follow the name after colons: ``huber:1.5``.
 
     Raises
     ------
@@ -100,12 +100,12 @@ register("tweedie", "tunefree.losses.deviances:tweedie", "regression", parameter
 
 
 def names(task: str) -> list[str]:
-    """The names of a task's losses, the default first; none of them is loaded."""
+    """The names of a task's losses, the default first, without importing them."""
     return [name for name in LOSSES if task in _USAGES[name].tasks]
 
 
 def usage(task: str) -> list[str]:
-    """The names of a task's losses with their parameters, as they are written on the command line.
+    """The names of a task's losses with their parameters, in the notation of the command line.
 
     >>> usage("regression")[:3]
     ['square', 'absolute', 'absolute-power:P']
@@ -114,7 +114,7 @@ def usage(task: str) -> list[str]:
 
 
 def kind_of(name: str | None, task: str = "regression") -> str:
-    """The name of a loss without its parameters, and for None the task's default.
+    """The name of a loss without its parameters; for None, the task's default loss.
 
     >>> kind_of("quantile:0.9"), kind_of(None)
     ('quantile', 'square')
@@ -124,7 +124,7 @@ def kind_of(name: str | None, task: str = "regression") -> str:
 
 @lru_cache(64)
 def loss_of(task: str, name: str | None) -> Any:
-    """The loss called ``name``, its parameters behind colons: ``logistic``, ``huber:1.5``, ``quantile:0.9``.
+    """The loss called ``name``, with parameters after colons: ``logistic``, ``huber:1.5``, ``quantile:0.9``.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def loss_of(task: str, name: str | None) -> Any:
     Raises
     ------
     ModelError
-        For a name or parameters that make no loss of this task.
+        If the name or the parameters are invalid for this task.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def loss_of(task: str, name: str | None) -> Any:
 
 
 def loss_classes() -> tuple[type, ...]:
-    """The classes of all losses that have a name, in the order of their numbers.
+    """The classes of all registered losses, in the order of their numbers.
 
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
@@ -182,7 +182,7 @@ def _classes_of(names: tuple[str, ...]) -> tuple[type, ...]:
 
 
 def number_of(loss: Any) -> int:
-    """The number of a loss: the place of its class in the registry, where it must have a name."""
+    """The number of a loss: the index of its class among the registered losses."""
     classes = loss_classes()
     if type(loss) not in classes:
         name = type(loss).__name__

@@ -1,8 +1,8 @@
-"""Losses of classes: of one margin, with targets -1 and 1, and the log-loss of the softmax of a margin for each class.
+"""Losses for classes: of one margin, with targets -1 and 1, and the log-loss of the softmax of one margin per class.
 
-The smoothed hinge loss is that of Orabona 2014, Appendix C. Predictions of the logistic loss are log-odds, those of the
-exponential loss half of them. With p = softmax(margins), the gradient of the log-loss is p - onehot(y), and its second
-derivative in margin k is p_k (1 - p_k).
+The smoothed hinge loss is defined in Orabona 2014, Appendix C. Predictions of the logistic loss are log-odds,
+predictions of the exponential loss are half the log-odds. With p = softmax(margins), the gradient of the log-loss is p
+- onehot(y), and its second derivative in margin k is p_k (1 - p_k).
 """
 
 from __future__ import annotations

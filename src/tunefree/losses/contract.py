@@ -1,13 +1,13 @@
-"""The contract of losses: functions of a target and a prediction, and the constants that theory needs.
+"""The contract of losses: functions of a target and a prediction, and constants for theory.
 
-A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants: ``lipschitz`` bounds the absolute
-slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
+A loss V is a NamedTuple, decorated with :func:`loss_class`. Two of its fields are constants: ``lipschitz`` bounds the
+absolute slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if it does not exist. The other
 fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-``value``, ``slope`` (a subgradient in the prediction), ``curvature`` (the second derivative; 0 where there is none, as
-at kinks) and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`), and called as methods in
-Python; they take one target and one prediction, and are finite for all finite arguments. Where the true number cannot
-be represented (an exponential, the square of 1e200), the largest finite one stands in.
+``value``, ``slope`` (a subgradient in the prediction), ``curvature`` (the second derivative; 0 where it does not exist,
+as at kinks) and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`), and methods in Python.
+They take one target and one prediction, and are finite for all finite arguments. Results that overflow (an exponential,
+the square of 1e200) are replaced by the largest finite number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class Loss:
-    """Defaults of a loss, which defines ``value``, ``slope`` and ``curvature`` itself.
+    """Defaults of a loss; each loss defines ``value``, ``slope`` and ``curvature`` itself.
 
     >>> from tunefree.losses import Absolute, Hinge, Square, huber, poisson
     >>> Hinge().value(1.0, 0.25), Square().slope(1.0, 0.25), Square().curvature(1.0, 0.25)
@@ -30,10 +30,10 @@ class Loss:
     (np.float64(1.0), np.float64(0.0), 2.0)
     """
 
-    has_log_link = False  # whether predictions of numbers are logarithms of means; ``power`` is then the variance's
+    has_log_link = False  # whether predictions are logarithms of means; then ``power`` is the power of the variance
 
     def left_slope(loss: Any, y: float, prediction: float) -> Any:
-        """The left derivative of the loss in the prediction: the slope, unless the loss defines it."""
+        """The left derivative of the loss in the prediction; by default the slope."""
         return loss.slope(y, prediction)
 
     def rescaled(loss, unit: float) -> tuple[Any, float]:
@@ -41,16 +41,16 @@ class Loss:
         raise TypeError(f"{type(loss).__name__} is not a regression loss")
 
     def response(loss, predictions: Any) -> Any:
-        """The targets that predictions of numbers (an array) stand for: themselves, unless the loss has a link."""
+        """The targets for an array of numeric predictions: the inverse link; by default the identity."""
         return predictions
 
     def prediction_of(loss, targets: Any) -> Any:
-        """The predictions that stand for targets (an array), as :meth:`response` undoes it."""
+        """The predictions for an array of targets: the inverse of :meth:`response`."""
         return targets
 
 
 def loss_class(cls: Any) -> Any:
-    """Give a NamedTuple class, which cannot have a base, the defaults of :class:`Loss`."""
+    """Add the defaults of :class:`Loss` to a NamedTuple class, which cannot have a base class."""
     for name, default in vars(Loss).items():
         if not hasattr(cls, name):
             setattr(cls, name, default)
@@ -58,10 +58,10 @@ def loss_class(cls: Any) -> Any:
 
 
 def has_log_link(loss: Any) -> bool:
-    """Whether predictions are logarithms of means; False where there is no loss of numbers, but None."""
+    """Whether predictions are logarithms of means; False for None, the loss of the softmax."""
     return loss is not None and loss.has_log_link
 
 
 def is_robust(loss: Any) -> bool:
-    """Whether the loss of an outlier grows no faster than its distance; False where there is no loss of numbers."""
+    """Whether the loss of an outlier grows at most linearly with its distance; False for None."""
     return loss is not None and loss.lipschitz < math.inf

@@ -1,16 +1,16 @@
 """Half the unit deviances of counts, amounts and rates, with a logarithmic link.
 
-Jorgensen: Exponential dispersion models (JRSS B 49, 1987). With a power p from 1 to 2 of the variance function
-V(mu) = mu^p and the mean mu = exp(eta) of a prediction eta, half of the unit deviance is
+Jorgensen: Exponential dispersion models (JRSS B 49, 1987). With a power p from 1 to 2 of the variance function V(mu) =
+mu^p and the mean mu = exp(eta) of a prediction eta, half the unit deviance is
 
     int_mu^y (y - t) t^-p dt,
 
-which is convex in eta and 0 where mu = y. p = 1 is Poisson's, p = 2 that of the gamma distribution, and between them
-lie the compound Poisson distributions of Tweedie's, of amounts that are often 0. With q = p - 1, r = 2 - p and
-z = eta - ln y it is y^r (g(r, z) - g(-q, z)), where g(a, z) = (e^az - 1) / a and g(0, z) = z.
+which is convex in eta and 0 where mu = y. p = 1 is the Poisson and p = 2 the gamma distribution; in between are
+Tweedie's compound Poisson distributions, for amounts that are often 0. With q = p - 1, r = 2 - p and z = eta - ln y it
+is y^r (g(r, z) - g(-q, z)), where g(a, z) = (e^az - 1) / a and g(0, z) = z.
 
-Its derivatives in eta are mu^r - y mu^-q, and r mu^r + q y mu^-q. With a mean e mu, where e is the exposure of a row,
-it is e^r times that of the rate y / e with the mean mu: a known exposure changes targets and weights, and nothing else.
+Its derivatives in eta are mu^r - y mu^-q, and r mu^r + q y mu^-q. For a mean e mu, where e is the exposure of a row, it
+is e^r times the deviance of the rate y / e with the mean mu. So a known exposure only changes targets and weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
 from tunefree.losses.contract import loss_class
 
-LEAST = 2.0**-1022  # what a target of at most 0 counts as, where the deviance of 0 is infinite
+LEAST = 2.0**-1022  # replacement of targets <= 0 where the deviance of 0 is infinite
 
 
 @loss_class
@@ -50,7 +50,7 @@ class Tweedie(NamedTuple):
         z = finite(prediction - math.log(target))
         if abs(z) <= 1.0:
             return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
-        # Farther away nothing cancels, and each term is a power of the mean or of the target.
+        # For larger |z| there is no cancellation, and each term is a power of the mean or of the target.
         rise = finite(power_of_e(r * prediction) - target**r) / r if r > 0.0 else z
         fall = (times_power_of_e(target, -q * prediction) - target**r) / q if q > 0.0 else -finite(target * z)
         return finite(max(finite(rise) + finite(fall), 0.0))
@@ -77,7 +77,7 @@ class Tweedie(NamedTuple):
 
 
 def poisson() -> Tweedie:
-    """The loss of counts, whose variance is their mean.
+    """The loss for counts whose variance equals their mean.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def poisson() -> Tweedie:
 
 
 def gamma() -> Tweedie:
-    """The loss of positive amounts, whose standard deviation is proportional to their mean.
+    """The loss for positive amounts whose standard deviation is proportional to their mean.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def gamma() -> Tweedie:
 
 
 def tweedie(power: float = 1.5) -> Tweedie:
-    """The loss of amounts that are often 0.
+    """The loss for amounts that are often 0.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The functions of objectives that compiled loops call, with all losses as numbered cases, and these loops.
+"""Loops over rows, and the functions of objectives that they call, with all losses as numbered cases.
 
-A function of the losses is a chain of plain functions, each of which answers for the number of one loss
-(:func:`tunefree.losses.number_of`) and else asks the next. So a loop over rows is compiled once for all losses. A loss
-that gets a name later is one more case, for which loops are compiled again.
+A function of the losses is a chain of plain functions, each of which handles the number of one loss
+(:func:`tunefree.losses.number_of`) and delegates other numbers to the next. So a loop over rows is compiled once for
+all losses. Registering another loss adds a case, for which loops are recompiled.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from tunefree.losses.numbers import (
 
 
 class Functions(NamedTuple):
-    """Plain functions of an objective's arrays that have all losses as cases; K is ``n_outputs``.
+    """Plain functions of an objective's arrays, with all losses as cases; K is ``n_outputs``.
 
-    Arrays of an output may be longer than K, and what lies beyond is neither read nor written.
+    Arrays over outputs may be longer than K; the remainder is neither read nor written.
     """
 
-    scale_of: Any  # (numbers, weight): what is known of a round of this sample weight before its target
-    respond: Any  # (codes, numbers, K, margins, predictions): write the predictions, of which the loss is a function,
-    #   that a learner's margins stand for
-    differentiate: Any  # (codes, numbers, y, weight, K, margins, gradient, curvatures): write the last two, in which
-    #   the derivatives are multiplied by the sample weight and divided by the loss's Lipschitz constant, if it has one;
-    #   no part of the gradient is larger than the slope of scale_of
+    scale_of: Any  # (numbers, weight): the scale of a round with this sample weight, before its target is known
+    respond: Any  # (codes, numbers, K, margins, predictions): convert the margins of a learner to predictions, the
+    #   arguments of the loss
+    differentiate: Any  # (codes, numbers, y, weight, K, margins, gradient, curvatures): write derivatives,
+    #   multiplied by the sample weight and divided by the loss's Lipschitz constant, if it has one;
+    #   no element of the gradient is larger than the slope of scale_of
     loss_at: Any  # (codes, numbers, y, K, predictions): the loss
     true_slope: Any  # (codes, numbers, y, K, predictions, slopes): write a subgradient of loss_at, neither divided by
     #   the Lipschitz constant nor clipped nor multiplied by the sample weight
     left_slope: Any  # (codes, numbers, y, K, predictions, slopes): write the left derivative in each prediction
     value_of: Any  # (loss, numbers, y, prediction): the value of the loss of a number
-    slope_of: Any  # of the same: its slope
-    curvature_of: Any  # of the same: its curvature
+    slope_of: Any  # (loss, numbers, y, prediction): the slope
+    curvature_of: Any  # (loss, numbers, y, prediction): the curvature
 
 
 @cache
 def functions_over(classes: tuple[type, ...]) -> Functions:
-    """The functions of objectives over some classes of losses."""
+    """The functions of objectives for some classes of losses."""
     value, slope, curvature, left_slope = (
         switch(name, classes) for name in ("value", "slope", "curvature", "left_slope")
     )
@@ -72,7 +72,7 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
 
 @cache
 def compiled_over(classes: tuple[type, ...]) -> tuple[Compiled, ...]:
-    """The functions with all losses as cases, as compiled functions, whose machine code loops over rows call."""
+    """The functions with all losses as cases, as compiled functions that compiled loops over rows call."""
     functions = functions_over(classes)
     names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
     return tuple(Compiled(getattr(functions, name), f"losses.{name}") for name in names)
@@ -84,9 +84,9 @@ def all_compiled() -> list[Compiled]:
 
 
 def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
-    """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
+    """A function of the contract as a plain function of (loss number, numbers, y, prediction).
 
-    It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
+    ``name`` is ``value``, ``slope``, ``curvature`` or ``left_slope``.
     """
     chain: Callable[..., float] = no_loss
     for number, cls in reversed([*enumerate(classes)]):
@@ -95,7 +95,7 @@ def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
 
 
 def case(number: int, cls: Any, body: Callable[..., float], others: Callable[..., float]) -> Callable[..., float]:
-    """A plain function that calls a body with the loss if it has a number, and else others."""
+    """A plain function that calls ``body`` for the loss with this number, and ``others`` for other numbers."""
     fields = fields_up_to(len(cls._fields))
 
     def this_or_other(
@@ -114,7 +114,7 @@ def no_loss(loss, numbers, y, prediction):
 
 
 def body_of(name: str, cls: type) -> Callable[..., float]:
-    """The function of a class of loss that has a name in the contract."""
+    """The function of a loss class with this name in the contract."""
     body: Callable[..., float] | None = getattr(cls, name, None)
     if body is Loss.left_slope:
         return body_of("slope", cls)
@@ -125,9 +125,9 @@ def body_of(name: str, cls: type) -> Callable[..., float]:
 
 @cache
 def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
-    """A plain function from the numbers of an objective to the first fields of its loss, as a tuple.
+    """A plain function that returns the first fields of a loss as a tuple, from the numbers of the objective.
 
-    Compiled code has tuples of a fixed length only, so each function adds a field to those of the one before.
+    Compiled code only has tuples of fixed length, so each function adds a field to the tuple of the previous one.
     """
     if count == 0:
         return lambda numbers: ()
@@ -171,7 +171,7 @@ def differentiator(slope: Callable[..., float], curvature: Callable[..., float])
             return
         if is_regression:
             observe(numbers, y, weight)
-        bound, steepest = slope_bound(numbers), numbers[STEEPEST]  # the bound of a round is that of earlier rounds
+        bound, steepest = slope_bound(numbers), numbers[STEEPEST]  # the bound depends on earlier rounds only
         for k in range(n_outputs):
             target = target_of(y, n_outputs, k)
             prediction = number_in_link(numbers, margins[k]) if is_regression else margins[k]
@@ -208,7 +208,7 @@ def loss_function(value: Callable[..., float]) -> Callable[..., float]:
 
 
 def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
-    """:attr:`Functions.true_slope`, or the left one, from the switch over losses."""
+    """:attr:`Functions.true_slope`, or ``left_slope``, from the switch over losses."""
 
     def write_slopes(
         codes: Annotated[np.ndarray, "int64[2]"],
@@ -228,11 +228,10 @@ def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
 
 
 class Loop:
-    """A loop over rows, whose compiled functions have all losses as cases; they are made anew when a loss gets a name.
+    """A loop over rows, compiled with all losses as cases; it is recompiled when a loss is registered.
 
-    It is made of parts, such as a learner's class, and the functions of objectives (:class:`Functions`), which come
-    last: a plain function whose annotations are those of a compiled function. An example is
-    :func:`tunefree.losses.objectives.measured`.
+    ``make`` creates the loop, a plain function with the annotations of a compiled function, from parts, such as the
+    class of a learner, and finally the :class:`Functions`. :func:`tunefree.losses.objectives.measured` is an example.
     """
 
     def __init__(self, make: Callable[..., Callable[..., Any]]) -> None:
@@ -246,9 +245,7 @@ class Loop:
         states: Mapping[str, type[Any]] | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Compiled:
-        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`; by default it is
-        named like the loop.
-        """
+        """The compiled function for some parts, see :class:`tunefree.compiled.functions.Compiled`."""
         key = loss_classes(), parts, tuple((lengths or {}).items())
         if key not in self._compiled:
             loop = self.make(*parts, functions_over(key[0]))
@@ -256,5 +253,5 @@ class Loop:
         return self._compiled[key]
 
     def __call__(self, *values: Any) -> Any:
-        """Run the loop, if it is made for nothing but the losses."""
+        """Run a loop that has no parts."""
         return self.compiled()(*values)

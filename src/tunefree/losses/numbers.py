@@ -1,20 +1,20 @@
 """The state of an objective for compiled loops: two arrays, and how targets change them.
 
-``codes`` are whether numbers are predicted and which loss it is. ``numbers`` begin with those listed here, which change
-in place (but for two that the loss has: its Lipschitz constant, and whether its link is the logarithm); then come the
-fields of the loss.
+``codes`` are a flag for regression and the number of the loss. ``numbers`` start with the elements below, which change
+in place (except two constants of the loss: its Lipschitz constant, and a flag for a logarithmic link). The fields of
+the loss follow.
 
-A number has one margin. It predicts the target minus its running centre, in units of the first target that is not 0, so
-that targets of any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. The
-centre is the mean. A learner's initial wealth follows the mean distance from it, which is 0 at first and may grow with
-every target. For losses with a Lipschitz constant both are means of distances that are clipped at WIDEST times the mean
-before, as outliers may have any size where the loss does not ask for it.
+In regression the margin predicts the target minus its running centre, in units of the first nonzero target, so that
+learning does not depend on the scale and offset of the targets. A unit is a power of two, so dividing by it is exact.
+The centre is the mean. A learner's initial wealth follows the mean distance from the centre, which is 0 at first and
+may grow with every target. For losses with a Lipschitz constant, which are robust to outliers, both are means of
+distances clipped at WIDEST times the previous mean distance.
 
-With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
-as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
-:func:`tunefree.losses.rates.logarithm_of_few`. Slopes of such a loss grow exponentially. They are taken at the
-margin that is the nearest to a learner's within the largest distance of the logarithm of a target from that of the
-mean, and one more: beyond it lies no target, so the loss there is less.
+With a logarithmic link the margin predicts the logarithm of the target's mean minus the logarithm of the running mean.
+While all targets are 0, the mean has no logarithm: rows are not learned, and predictions come from
+:func:`tunefree.losses.rates.logarithm_of_few`. Slopes of such a loss grow exponentially. So they are taken at the
+margin clipped to the largest distance so far of the logarithm of a target from the logarithm of the mean, plus 1. No
+target is beyond this distance, so clipping reduces the loss.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import math
 from tunefree.core.numbers import LARGEST_EXPONENT, WIDEST, approach, bounded, clip, finite, power_below, power_of_two
 from tunefree.learners.contract import Scale
 
-IS_REGRESSION, LOSS = range(2)  # places in codes
-SOFTMAX = -1  # in the place of a loss of single margins: the log-loss of the softmax of all margins
-STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, IS_LOG, N_NUMBERS = range(10)  # places in numbers
-LARGEST_SLOPE = 1e300  # what the slope of a loss times a sample weight may be
-LEAST_BOUND = 1e-150  # of a slope that is not 0
+IS_REGRESSION, LOSS = range(2)  # indices into codes
+SOFTMAX = -1  # number of the log-loss of the softmax of all margins
+STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, IS_LOG, N_NUMBERS = range(10)  # indices into numbers
+LARGEST_SLOPE = 1e300  # bound of a slope times a sample weight
+LEAST_BOUND = 1e-150  # of the bound of a nonzero slope
 
 
 def scale_of(numbers, weight):
@@ -52,8 +52,8 @@ def widest_of(numbers):
     return WIDEST if numbers[LIPSCHITZ] < math.inf else math.inf
 
 
-LEAST_RATIO = 1e-300  # of two means
-MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
+LEAST_RATIO = 1e-300  # of two successive means
+MARGIN_OF_LOGARITHMS = 0.25  # initial scale of margins with a logarithmic link
 
 
 def first_power(power, number):

@@ -1,12 +1,12 @@
-"""An objective: a function of K margins of a row and its target, which is minimised.
+"""An objective: the function of the K margins of a row and its target that is minimised.
 
-Classes have one margin for two of them (targets -1 and +1) and else a margin each (targets 0 .. K - 1): with the
-log-loss of their softmax, or with a loss of single margins, of which each class is held against all others. Numbers
-have one margin, see :mod:`tunefree.losses.numbers`.
+Two classes have one margin (targets -1 and +1). More classes have one margin each (targets 0 .. K - 1), with the
+log-loss of the softmax, or with a loss of single margins, one class against all others. Regression has one margin, see
+:mod:`tunefree.losses.numbers`.
 
-Learners receive slopes divided by the loss's Lipschitz constant. Where there is none, slopes are clipped at the largest
-absolute one of earlier rounds, which adds to the regret at most the largest slope times the range of the margins, once
-(Cutkosky 2019, Artificial constraints and hints).
+Learners receive slopes divided by the loss's Lipschitz constant. Without such a constant, slopes are clipped at the
+largest absolute slope of earlier rounds, which adds at most the largest slope times the range of the margins to the
+regret (Cutkosky 2019, Artificial constraints and hints).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tunefree.losses.rates import logarithm_of_few
 
 
 class _Entry(number):
-    """A number that an objective knows, which lies in its array."""
+    """A field of an objective that is an element of its array ``numbers``."""
 
     def __init__(self, place: int, kind: Number = SIZE) -> None:
         super().__init__(LEARNED, kind)
@@ -58,7 +58,7 @@ def _codes_of(objective: Objective) -> np.ndarray:
 
 
 def _numbers_of(objective: Objective) -> np.ndarray:
-    """The numbers before the first row."""
+    """The array ``numbers`` before the first row."""
     loss = objective.loss
     numbers = np.zeros(N_NUMBERS + len(loss or ()))
     numbers[LIPSCHITZ] = 1.0
@@ -70,11 +70,10 @@ def _numbers_of(objective: Objective) -> np.ndarray:
 
 
 class Objective(Part):
-    """A loss of the margins of a row, and the statistics of the targets so far that it needs.
+    """A loss of the margins of a row, and the statistics of the targets that it needs.
 
-    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place. The loss is that of a
-    single margin, or of the number that it stands for; without one it is the log-loss of the softmax of margins of
-    classes.
+    Compiled loops take the arrays ``codes`` and ``numbers``, and change the latter in place. ``loss`` is a loss of a
+    single margin, or of the number that it predicts; None is the log-loss of the softmax of the margins of classes.
 
     >>> from tunefree.losses import Square
     >>> objective = Objective("regression", Square())
@@ -86,12 +85,12 @@ class Objective(Part):
 
     task, loss = argument(), argument()
     codes, numbers = scratch(_codes_of), scratch(_numbers_of)
-    steepest = _Entry(STEEPEST)  # absolute slope so far, over the loss's Lipschitz constant or else in grains
-    grain = _Entry(GRAIN)  # the power of two next below the size of the first slope that is not 0; 0 before it
-    unit = _Entry(UNIT)  # the power of two next below the size of the first target that is not 0; 0 before it
-    centre = _Entry(CENTRE, Number())  # running mean of the targets, in units; an outlier counts as a near one
-    spread = _Entry(SPREAD)  # of |target - centre| likewise; with a logarithmic link the largest one
-    margin = _Entry(MARGIN)  # a power of two that no spread so far has exceeded; 1 of classes
+    steepest = _Entry(STEEPEST)  # largest absolute slope, in Lipschitz constants of the loss, or else in grains
+    grain = _Entry(GRAIN)  # the power of two next below the first nonzero absolute slope; 0 before it
+    unit = _Entry(UNIT)  # the power of two next below the first nonzero absolute target; 0 before it
+    centre = _Entry(CENTRE, Number())  # running mean of the targets, in units, with outliers clipped
+    spread = _Entry(SPREAD)  # running mean of |target - centre|; with a logarithmic link the maximum
+    margin = _Entry(MARGIN)  # power of two, at least each spread so far; 1 for classes
     mass = _Entry(MASS)  # sum of the sample weights
 
     def __init__(self, task: str = "classification", loss: Any = None) -> None:
@@ -100,21 +99,21 @@ class Objective(Part):
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Codes and numbers, as compiled loops take them."""
+        """The arguments ``codes`` and ``numbers`` of compiled loops."""
         return self.codes, self.numbers
 
     @property
     def is_softmax(self) -> bool:
-        """Whether classes have the log-loss of the softmax of all margins."""
+        """Whether the loss is the log-loss of the softmax of all margins."""
         return self.loss is None
 
     @property
     def smoothness(self) -> float:
-        """The Lipschitz constant of the gradient in the Euclidean norm, of each slope or of the softmax."""
+        """The Lipschitz constant of each slope, or of the gradient of the softmax in the Euclidean norm."""
         return 0.5 if self.loss is None else float(self.loss.smoothness)
 
     def predictions_of(self, margins: np.ndarray) -> np.ndarray:
-        """Predictions (n, K) from margins (n, K); for classes they are the margins."""
+        """Predictions (n, K) from margins (n, K); for classes, the margins themselves."""
         if self.task == "classification":
             return margins
         unit = self.unit
@@ -125,7 +124,7 @@ class Objective(Part):
 
 
 def chosen(margins: np.ndarray) -> np.ndarray:
-    """The class with the largest margin; with one margin, class 1 where it is positive.
+    """The class with the largest margin; with one margin, class 1 if it is positive.
 
     >>> chosen(np.array([[0.0], [0.5]])), chosen(np.array([[1.0, 3.0, 2.0]]))
     (array([0, 1]), array([1]))

@@ -1,7 +1,7 @@
-"""Targets of losses with a logarithmic link, and exposures: counts of some time, amounts of some policies.
+"""Targets and exposures for losses with a logarithmic link, such as counts per year or amounts per policy.
 
-A row of exposure e has a mean e exp(eta): ln e is an offset of its prediction. By the deviance of
-:mod:`tunefree.losses.deviances` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
+A row of exposure e has the mean e exp(eta): ln e is an offset of its prediction. For the deviances of
+:mod:`tunefree.losses.deviances` this is equivalent to a row with the rate y / e and a weight multiplied by e^(2 - p).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOG_LINK = "poisson, gamma or tweedie"
 
 
 class Fault(NamedTuple):
-    """Why a number cannot be used."""
+    """The reason why a value is unusable."""
 
     row: int
     problem: str
@@ -28,16 +28,16 @@ class Fault(NamedTuple):
 
 
 def has_rates(name: str | None) -> bool:
-    """Whether the loss of this name has a logarithmic link."""
+    """Whether the loss with this name has a logarithmic link."""
     return kind_of(name) in NAMES
 
 
 def logarithm_of_few(events: Any, total: Any) -> Any:
-    """The logarithm of the rate of rows, from the sum of their events and their total weight.
+    """An estimate of the logarithm of the rate, from the sum of events and the total weight.
 
-    It is the mean (k + 1/2) / (n + 1/2) of the rate under a prior near that of Jeffreys (An invariant form for the
-    prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946), in whose denominator 1/2 is
-    added so that the first row is predicted, too.
+    It is the mean (k + 1/2) / (n + 1/2) of the rate under a prior close to Jeffreys' prior (An invariant form for the
+    prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946); the 1/2 in the denominator
+    makes it finite before the first row.
 
     >>> round(float(np.exp(logarithm_of_few(0.0, 49.5))), 9)
     0.01
@@ -46,7 +46,7 @@ def logarithm_of_few(events: Any, total: Any) -> Any:
 
 
 def check_has_rates(loss: Any, name: str | None) -> None:
-    """Raise a ModelError if predictions of a loss are no logarithms, to which an exposure is added."""
+    """Raise a ModelError if predictions of a loss are not logarithms, so that exposures do not apply."""
     if not has_log_link(loss):
         raise ModelError(
             f"`exposure` is for losses of counts and amounts{f', not for {name}' if name else ''}; "
@@ -55,14 +55,14 @@ def check_has_rates(loss: Any, name: str | None) -> None:
 
 
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
-    """A mask (n,) of targets outside the support of the distribution of a loss."""
+    """A mask (n,) of targets outside the support of the loss's distribution."""
     if not has_log_link(loss):
         return np.zeros(len(y), bool)
     return y <= 0.0 if loss.power == 2.0 else y < 0.0
 
 
 def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
-    """The first target that the distribution of a loss does not have; None if there is none.
+    """The first target outside the support of the loss's distribution; None if all are valid.
 
     >>> from tunefree.losses import gamma, poisson
     >>> fault_of_targets(poisson(), np.array([1.0, 0.0, -1.0])).problem
@@ -83,7 +83,7 @@ def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
 
 
 def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
-    """The first exposure that is no number above 0; None if there is none."""
+    """The first exposure that is not a finite number above 0; None if all are valid."""
     is_bad = ~(np.isfinite(exposure) & (exposure > 0.0))
     if not is_bad.any():
         return None

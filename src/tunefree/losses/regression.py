@@ -1,4 +1,4 @@
-"""Losses of the error of a number, p - y; the power losses are from Lin, Rosasco, Zhou 2016, Section 2."""
+"""Losses for regression, functions of the error p - y; the power losses are from Lin, Rosasco, Zhou 2016, Section 2."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Square(NamedTuple):
 
 @loss_class
 class Absolute(NamedTuple):
-    """|p - y|; a median of the targets minimises its mean.
+    """|p - y|; its mean is minimised by a median of the targets.
 
     >>> Absolute().value(3.0, 1.0), Absolute().slope(3.0, 1.0)
     (2.0, -1.0)
@@ -65,7 +65,7 @@ class Absolute(NamedTuple):
 class Quantile(NamedTuple):
     """tau (y - p) below the target, (1 - tau) (p - y) above it; made by :func:`quantile`.
 
-    A tau-quantile of the targets minimises its mean.
+    Its mean is minimised by a tau-quantile of the targets.
 
     >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
     (0.75, 0.25)
@@ -99,7 +99,7 @@ def quantile(tau: float = 0.5) -> Quantile:
     Parameters
     ----------
     tau : float, default 0.5
-        The quantile that is predicted, between 0 and 1.
+        The level of the predicted quantile, between 0 and 1.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def huber(delta: float = 1.0) -> Huber:
     Parameters
     ----------
     delta : float, default 1
-        Up to which error the loss is a square; above 0.
+        The largest absolute error with a quadratic loss; above 0.
 
     Examples
     --------

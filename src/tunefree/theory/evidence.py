@@ -6,9 +6,9 @@ h_t the sample weight. Then every linear model u (d, K) satisfies
     sum_t h_t loss_t(p_t) - sum_t h_t loss_t(u x_t)  <=  sum_t h_t s_t . (p_t - u x_t)  =  C - sum_jk u_jk G_jk,
 
 where C = sum h s . p and G_jk = sum h s_k x_j: one scalar, and one number for each weight. (The proofs of the regret
-bounds of Orabona 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), begin with this inequality and then bound
-its right side. Here the right side is computed.) For |u_jk| max_t |x_tj| <= U the right side is at most
-C + U sum_jk |G_jk| / max_t |x_tj|. The inequality says nothing about other rows.
+bounds of Orabona 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), bound the right side of this inequality.
+Here it is computed.) For |u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. The
+inequality says nothing about other rows.
 
 With L = sum h loss(p), the total loss of u is thus at least A = L - C + u G. Nonnegative losses with H-Lipschitz slopes
 have a better bound. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is 1/H-strongly
@@ -16,8 +16,8 @@ convex, loss*(0) <= 0 and loss*(s) = s . p - loss(p). So with Q = sum h |s|^2 / 
 
     sum_t h_t loss_t(u x_t)  >=  max_r r A + r (1 - r) Q  =  A if A >= Q, (A + Q)^2 / (4 Q) if |A| < Q, else 0.
 
-A class may first appear during the stream. The loss of a model of all classes is at least that of its restriction to
-the classes known at the time. The sums over earlier rows therefore remain valid, with G = 0 for the new class (see
+A class may first appear during the stream. The loss of a model of all classes is at least the loss of its restriction
+to the classes known at the time. The sums over earlier rows therefore remain valid, with G = 0 for the new class (see
 :func:`widened`).
 """
 
@@ -43,11 +43,11 @@ from tunefree.losses.objectives import Objective
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
-_OPERATIONS = 16.0  # an upper bound on the roundings in the loss, the slopes and the products of one row
+_OPERATIONS = 16.0  # upper bound on the number of roundings in the loss, the slopes and the products of a row
 
 
 class Evidence(State):
-    """Sums over rows from which predictions are compared with every linear model; :func:`record_evidence` adds rows."""
+    """Sums over rows that compare predictions with every linear model; :func:`record_evidence` adds rows."""
 
     inverse = per_feature("1 / unit_j, a power of two; 0 until the feature is first seen")
     largest = per_feature("M_j / unit_j, from 1 to 2, where M_j = max |x_j|")
@@ -148,7 +148,7 @@ def replay(
 
 
 def recording(has_one_output: bool) -> Compiled:
-    """The compiled function that adds rows, of one output or of several, for all losses that have a name by now."""
+    """The compiled function that adds rows, for one or several outputs and all registered losses."""
     name = f"theory.evidence.record.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     return recording_of.compiled(name=name, states={"evidence": Evidence}, lengths=lengths)
@@ -156,7 +156,7 @@ def recording(has_one_output: bool) -> Compiled:
 
 @cache
 def replaying(has_one_output: bool) -> Compiled:
-    """The compiled function that adds entries of earlier rows, for one output or for several."""
+    """The compiled function that adds entries of earlier rows, for one or several outputs."""
     name = f"theory.evidence.replay.{'one' if has_one_output else 'several'}"
     return Compiled(replay, name, {"evidence": Evidence}, {"padded": 1} if has_one_output else {})
 
@@ -182,7 +182,7 @@ def record_evidence(
     places: np.ndarray = _NOWHERE,
     log: np.ndarray = _NO_LOG,
 ) -> None:
-    """Add rows, their predictions (n, K) and the losses (n,) of these.
+    """Add rows with their predictions (n, K) and losses (n,).
 
     Where entries are left out until :func:`replay_evidence` adds them, the weighted slopes (K,) of row i are written to
     row ``places[i]`` of ``log``, unless that is -1.
@@ -195,10 +195,11 @@ def record_evidence(
 
 
 def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Objective) -> Evidence:
-    """Evidence with more features and outputs, by the objective with as many.
+    """Evidence with more features and outputs, for an objective with the same number of outputs.
 
-    The sums remain valid for models with more classes: the loss of such a model is at least that of its restriction to
-    the classes known when a row was learned. If the single margin m of two classes becomes one margin for each class,
+    The sums remain valid for models with more classes: the loss of such a model is at least the loss of its restriction
+    to the classes known when a row was learned. If the single margin m of two classes becomes one margin for each
+    class,
 
     - with the softmax m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
     - with one-against-all m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.
@@ -206,16 +207,16 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Obje
     split = evidence.n_outputs == 1 < n_outputs
     wide = evidence.grown(n_features, n_outputs, first=1 if split else 0)
     if split and objective.is_softmax:
-        wide.gradients[:, 0] = 0.0 - wide.gradients[:, 1]  # where nothing is known 0, not -0
+        wide.gradients[:, 0] = 0.0 - wide.gradients[:, 1]  # 0, not -0, for unseen features
     return wide
 
 
 def frame(objective: Objective) -> tuple[float, float]:
-    """Centre from which the weight of the constant feature is measured, and unit of the radius.
+    """The centre of the weight of the constant feature, and the unit of the radius.
 
-    In regression the running mean of the targets and of their distances from it, in which outliers of a loss with a
-    Lipschitz constant count little (if the latter is 0, the absolute value of the former). With a logarithmic link, the
-    logarithm of the mean, and 1.
+    In regression these are the running mean of the targets and the mean distance from it, both robust to outliers for
+    losses with a Lipschitz constant (if the distance is 0, the absolute value of the mean). With a logarithmic link
+    they are the logarithm of the mean, and 1.
     """
     if objective.task == "classification":
         return 0.0, 1.0
@@ -231,7 +232,7 @@ class Certificate:
 
     The bounds do not hold for other rows or other kinds of models. A *radius* bounds the contribution of each feature
     to a prediction: the absolute weight of a feature times its largest absolute value, the constant feature included.
-    The weight of that is measured from a centre, and a radius in a unit, see :func:`frame`.
+    The weight of the constant feature is measured from a centre, and a radius in a unit, see :func:`frame`.
 
     >>> from tunefree.core import rows
     >>> from tunefree.losses import Logistic
@@ -247,24 +248,24 @@ class Certificate:
 
     loss: float  # weighted sum of the losses of the predictions
     # C, with the weight of the constant feature measured from the centre, plus a bound on the rounding errors of C and
-    # of the loss. It is infinite after an overflow, and then no bound is claimed.
+    # of the loss. It is infinite after an overflow, which makes all bounds trivial.
     inner: float
     weight: float  # sum of the sample weights
-    rounds: int  # of positive weight
+    rounds: int  # number of rows of positive weight
     pulls: np.ndarray  # (d, K) G_jk / M_j, up to rounding: gradient of the linearised total loss in the scaled weights
     largest: np.ndarray  # (d,) M_j, the largest absolute value of each feature; 0 if it was never seen
     bends: float = 0.0  # Q, 0 for losses that are not smooth
-    centre: float = 0.0  # that the weight of the constant feature is measured from
+    centre: float = 0.0  # of the weight of the constant feature
     unit: float = 1.0  # of a radius
-    n_partial: int = 0  # features of which one row is not in ``pulls``
-    steepest: float = 0.0  # by which that row changes the pull of each of them at most
+    n_partial: int = 0  # number of features for which ``pulls`` lacks one row
+    steepest: float = 0.0  # bound on the change of a pull by that row
 
     def __repr__(self) -> str:
         mean = self.loss / self.weight if self.weight > 0.0 else 0.0
         return f"Certificate(rows={self.rounds:,}, features={len(self.largest):,}, mean_loss={mean:.6g})"
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
-        """Upper bound on the predictions' total loss minus the loss of the linear model sum of weight * x / unit.
+        """Upper bound on the total loss of the predictions minus the loss of the linear model sum(weight * x / unit).
 
         The weights are (d, K), or (d,) for one output. If the bound is negative, the model has a larger loss.
         """
@@ -281,7 +282,7 @@ class Certificate:
         return self.loss - self._least(linear) if math.isfinite(self.inner) else math.inf
 
     def lower_bound(self, radius: float) -> float:
-        """Lower bound on the mean loss, on the rows learned, of every linear model of this radius.
+        """Lower bound on the mean loss of every linear model of this radius on the learned rows.
 
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
         >>> one.lower_bound(1.0), one.lower_bound(100.0)
@@ -289,7 +290,7 @@ class Certificate:
         """
         if not (self.weight > 0.0 and math.isfinite(self.inner)):
             return 0.0
-        # The largest first, as a sum of floats depends on the order.
+        # Sorted, because the rounding of a sum depends on the order.
         pull = float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest
         linear = self.loss - self.inner - radius * self.unit * pull
         return min(self._least(linear) / self.weight, LARGEST)
@@ -306,7 +307,7 @@ class Certificate:
 
 
 def certify(evidence: Evidence, objective: Objective) -> Certificate:
-    """The certificate of the evidence so far; radii are measured from what the objective knows of the targets."""
+    """The certificate of the evidence so far; radii are relative to the objective's statistics of the targets."""
     centre, unit = frame(objective)
     seen = evidence.inverse > 0.0
     relative = np.where(seen, evidence.largest, 1.0)  # M_j / unit_j

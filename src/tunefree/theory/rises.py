@@ -1,32 +1,33 @@
-"""A test of whether losses rise along a stream, and from which row on. A rise is a sign of drift.
+"""A test for rises of the loss along a stream, with the row where a rise starts. A rise is a sign of drift.
 
-Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform, whatever
-came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b (Vovk, Gammerman,
-Shafer: Algorithmic learning in a random world, 2005, chapters 7 and 8). Where predictions get better and better, p is
-rather larger. Somebody who bets on a small p, at odds c and with a power e, believes in the cumulative distribution
+Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform and
+independent of the past: with a share a of the losses larger, and b at least as large, p is uniform from a to b (Vovk,
+Gammerman, Shafer: Algorithmic learning in a random world, 2005, chapters 7 and 8). If predictions improve, p tends to
+be larger. A bet on small p, with odds c and power e, assumes the cumulative distribution
 
     F(p) = (c p / (1 + (c - 1) p))^e,    c >= 1,  e <= 1,                                                          (1)
 
-of which e = 1 is for rises of all losses and c = 1 for a few that are larger than nearly all before. The capital is
+where e = 1 is for a rise of all losses, and c = 1 for a few losses that exceed nearly all earlier ones. The capital is
 
     S_t = prod_t (F(b_t) - F(a_t)) / (b_t - a_t),                                                                  (2)
 
 a conformal test martingale that starts at 1 (in these chapters p is drawn between a and b; c = 1 is their power
-martingale). The sum over the rows s at which betting begins, as in the procedure of Shiryaev and Roberts (for such
-martingales Vovk et al.: Retrain or not retrain, 2021; in general the e-detector e-SR of Shin, Ramdas, Rinaldo 2024),
-has weights here,
+martingale). The sum over the rows s where betting starts, as in the procedure of Shiryaev and Roberts (for such
+martingales Vovk et al.: Retrain or not retrain, 2021; in general the e-detector e-SR of Shin, Ramdas, Rinaldo 2024), is
+weighted here,
 
     R_t = mean_(c, e) sum_s w_s S_t / S_s,    sum_s w_s = 1,                                                       (3)
 
-and so is a martingale that starts at 1, too. Without weights, an alarm at 1 / level would have an average run
-length of at least 1 / level, so that a long stream has false alarms for certain. With them, the probability that there
-is ever an alarm is at most ``level``, however long the stream is (Ville's inequality). The price is that a rise after n
-rows is sure when 1 / w_n times as much was gained, and 1 / w_n grows as n (log n)^2. Where R_t reaches 1 / level, the
-losses have risen, from the row on at which betting would have gained most, as CUSUM locates it. Then the test begins
-anew with the rows that follow: each further stretch of exchangeable losses has a false alarm with a probability of at
-most ``level``, too.
+and so is also a martingale that starts at 1. Without weights, an alarm at 1 / level would have an average run length of
+at least 1 / level, so a long stream would certainly have false alarms. With weights, the probability of any false alarm
+is at most ``level`` for streams of any length (Ville's inequality). The price is a delay: after n rows a rise is
+significant when the gain is 1 / w_n times larger, and 1 / w_n grows as n (log n)^2. When R_t reaches 1 / level, the
+losses have risen. The start of the rise is the row where betting would have gained most, as in CUSUM. Then the test
+restarts with the following rows: for each further stretch of exchangeable losses the probability of a false alarm is
+also at most ``level``.
 
-The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, such as the loss of a guess, are equal.
+The ratio of two tiny losses is meaningless. So losses below a tenth of a scale, such as the loss of a constant
+prediction, are equal.
 """
 
 from __future__ import annotations
@@ -43,28 +44,28 @@ from tunefree.core.part import LEARNED, Part, array, number
 from tunefree.core.schema import COUNT, Record, Sequence, Size
 from tunefree.theory.column_changes import Comparison
 
-LEVEL = 0.001  # probability of a false alarm, at most
-# Odds and powers: for small rises that last, for large ones, and for few.
+LEVEL = 0.001  # upper bound on the probability of a false alarm
+# Odds c and powers e: for small lasting rises, for large rises, and for a few large losses.
 _BETS = np.array([[2.0, 1.0], [16.0, 1.0], [1.0, 0.4]])
-LOCATING = 2  # that of these whose gain shows where a rise began
-CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
-SMALL = 0.1  # part of the scale below which neither losses nor rises matter
-LEAST = 1.1  # a rise is by this factor at least
-MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
-STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
+LOCATING = 2  # index into _BETS of the bet that locates the start of a rise
+CELLS, PER_DOUBLING = 1024, 4  # of the histogram of losses, logarithmic: number of cells, and per factor of 2
+SMALL = 0.1  # share of the scale below which losses and rises are ignored
+LEAST = 1.1  # least factor of a rise
+MOST_KEPT = 64  # number of rises kept, the largest and the latest; others are only counted
+STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # arrays of a test
 
 
 @dataclass(frozen=True)
 class Rise:
-    """Losses that were larger from a row on."""
+    """A rise of the loss from a row on."""
 
-    row: int  # of the stream, from 1
-    file: str  # where it is
+    row: int  # number in the stream, from 1
+    file: str  # of that row
     row_in_file: int
-    time: str | None  # of that row, by the first column of dates; None where there is none, or it is missing
-    rows: int  # from it on, until the rise was sure
+    time: str | None  # of that row, from the first column of dates; None if missing
+    rows: int  # from that row until the rise was significant
     loss: Size  # their mean loss
-    rows_before: int  # since the rise before
+    rows_before: int  # since the previous rise
     loss_before: Size
     comparison: Comparison = field(default_factory=lambda: Comparison(0, 0, 0, []))  # of rows before and after
 
@@ -84,15 +85,15 @@ class Place(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Losses that were added."""
+    """The result of adding losses."""
 
     rows: int
-    rows_of_rise: int  # how many of the latest are of a rise that is sure now; 0 if there is none
-    is_kept: bool  # whether the rise is large enough to matter
+    rows_of_rise: int  # number of latest rows in a rise that is now significant; 0 without a rise
+    is_kept: bool  # whether the rise is large enough to be kept
 
 
 class LossRises(Part):
-    """The rises of the losses of a stream: how many there were, and MOST_KEPT of them, the largest and the latest.
+    """The rises of the losses of a stream: their number, the largest rise and the latest, at most MOST_KEPT.
 
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
     >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: Place(row + 1, "a.csv", row + 1))
@@ -118,20 +119,20 @@ class LossRises(Part):
     def __init__(self) -> None:
         self.rises = []
         self.count = 0
-        self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
-        self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
-        self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
-        self.capital = np.zeros(len(_BETS))  # of all who bet
-        self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
+        self.scale = np.zeros(2)  # sum of the scales of rows, and number of rows
+        self.targets = np.zeros(2)  # sum of weights and weighted sum of numeric targets; their mean is a guess
+        self.counts = np.zeros(CELLS, np.int64)  # histogram of losses
+        self.capital = np.zeros(len(_BETS))  # of each bet
+        self.gain = np.zeros(1)  # log-capital of the locating bet from the first row on
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
-        self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place = Place()  # of the row after that
+        self.start = np.zeros(4)  # the least gain so far, and the sums at that row
+        self.place = Place()  # location of the row after the least gain
 
     def add(self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], Place]) -> Added:
-        """Add losses (n,) in the order of their rows, until they have risen; no weight is 0.
+        """Add losses (n,) in the order of their rows, up to a significant rise; weights are positive.
 
-        The scale of losses is the mean of ``scale`` (n,), such as the losses of guesses. ``place`` takes the number of
-        one of these rows to its place. Nothing depends on how rows are divided into batches.
+        The scale of losses is the mean of ``scale`` (n,), such as the losses of constant predictions. ``place`` returns
+        the location of a row by its index. The result does not depend on batch boundaries.
         """
         progress, records = np.empty(3, np.int64), np.empty((1, 9))
         follow(losses, weight, scale, progress, records, *(getattr(self, name) for name in STATE))
@@ -146,11 +147,11 @@ class LossRises(Part):
 
     @property
     def rows_since(self) -> int:
-        """Rows from the one on at which a rise would have begun that is sure at the next row."""
+        """The number of rows since the start of the rise that would be located at the next row."""
         return int(self.sums[0] - self.start[1])
 
     def _keep(self, record: np.ndarray, place: Place) -> bool:
-        """Keep a rise with what the loop wrote down of it, if it is large enough to matter; whether it is."""
+        """Keep the rise of a record if it is large enough; returns whether it is."""
         rows, weight, total, rows_before, weight_before, total_before, scale = record[2:].tolist()
         loss = total / weight
         before = total_before / weight_before if weight_before > 0.0 else np.inf
@@ -158,7 +159,7 @@ class LossRises(Part):
             return False
         self.count += 1
         self.rises = [*self.rises, Rise(*place, int(rows), loss, int(rows_before), before)]
-        if len(self.rises) > MOST_KEPT:  # the first of the largest stays
+        if len(self.rises) > MOST_KEPT:  # keep the first largest rise
             self.rises.pop(1 if self.rises[0] is max(self.rises, key=attrgetter("size")) else 0)
         return True
 
@@ -190,7 +191,7 @@ def follow(
             start[0], start[1], start[2], start[3] = gain[0], sums[0], sums[1], sums[2]
         scales[0] += scale[i]
         scales[1] += 1.0
-        if small != SMALL * scales[0] / scales[1]:  # which is constant where a guess always has the same loss
+        if small != SMALL * scales[0] / scales[1]:  # constant if constant predictions always have the same loss
             small = SMALL * scales[0] / scales[1]
             floor = _cell(small)
         cell = max(_cell(losses[i]), floor)

@@ -1,7 +1,7 @@
 """Online-to-batch conversion: a bound on the risk from the progressive losses of one pass.
 
-Each row is predicted before it is learned. If rows are independent and identically distributed, the conditional mean of
-its loss X_t, scaled to [0, 1], is the risk mu_t of the model at round t. So sum (mu_t - X_t) is a martingale. For every
+Each row is predicted before it is learned. For independent and identically distributed rows, the conditional mean of
+the loss X_t, scaled to [0, 1], is the risk mu_t of the model at round t. So sum (mu_t - X_t) is a martingale. For every
 l > 0
 
     prod_t exp(-l X_t) / (1 - c mu_t),  c = 1 - exp(-l),        (Hoeffding 1963, (4.1): E exp(-l X) <= 1 - c mu)
@@ -27,17 +27,17 @@ from numpy.typing import ArrayLike
 from tunefree.core.schema import Number, Size
 from tunefree.theory.exchangeability import log_mean
 
-_CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # grid of l; N values in the average cost at most a factor N in 1 / delta
+_CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # grid of l; averaging over N values costs at most a factor N in 1 / delta
 _BERNSTEIN = 2.0 ** np.arange(-1, -14, -1)
 
 
 @dataclass
 class Progressive:
-    """Progressive validation (prequential) losses, and the bound on the risk that they imply.
+    """Progressive validation (prequential) losses, and the implied bound on the risk.
 
     Losses are clipped to a ceiling: 1 for errors. With B for log-losses in nats, the bound is for the risk of
-    min(log-loss, B); it exceeds by at most -ln(1 - K exp(-B)) the log-loss of probabilities of K classes of which a
-    share K exp(-B) is spread evenly.
+    min(log-loss, B); the log-loss of probabilities of K classes, mixed with a share K exp(-B) of the uniform
+    distribution, exceeds it by at most -ln(1 - K exp(-B)).
 
     >>> errors = Progressive()
     >>> errors.add(np.ones(1000), np.arange(1000) % 10 == 0)
@@ -52,7 +52,7 @@ class Progressive:
     unweighted: bool = True  # whether all sample weights were 1
 
     def add(self, weight: ArrayLike, losses: ArrayLike) -> None:
-        """Add rows in the order in which they were learned; the sums do not depend on the division into batches."""
+        """Add rows in the order in which they were learned; the sums do not depend on batch boundaries."""
         cut = np.clip(np.asarray(losses, np.float64), 0.0, self.ceiling) / self.ceiling
         before = np.cumsum(np.concatenate([[self.total], cut]))
         means = (before[:-1] + 0.5) / (self.rows + np.arange(1.0, len(cut) + 1.0))
@@ -66,7 +66,7 @@ class Progressive:
         The bound holds for one pass over independent and identically distributed rows, for any stopping time. The mean
         risk is the risk of the model of a round drawn at random. For log-loss it also bounds the risk of the average of
         the predicted probabilities (not margins) over the rounds. It does not bound the risk of the last model or of
-        averaged weights. There is none if there are no rows or a sample weight is not 1, since the inequality is for
+        averaged weights. It is None if there are no rows or a sample weight is not 1, since the inequality is for
         unweighted means.
         """
         if not self.unweighted or self.rows == 0:
