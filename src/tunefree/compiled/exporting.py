@@ -1,8 +1,8 @@
-"""Compiled functions as LLVM bitcode, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and
+"""Export of compiled functions as LLVM bitcode, by Numba's public API: ``njit``, ``cfunc``, ``carray``,
 ``inspect_llvm``.
 
-The bitcode is for any processor, and what takes LLVM long is done here: what is loaded needs only machine code made of
-it. Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes several of one.
+The bitcode is for any processor. The slow optimisations of LLVM run here; loading only generates machine code from it.
+Its vectors have LANES elements; for processors with shorter vectors, LLVM splits them.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from tunefree.compiled.declarations import Declaration, Parameter, globals_of, i
 from tunefree.compiled.prefetching import instruction, prefetch
 from tunefree.core.fields import LANES, views_source, views_type
 
-# No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
+# No fast-math: sums keep their order, so that results are bit-identical on any processor.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
-NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for the processor at hand
+NEUTRAL = {  # read by Numba at import: disables code for the host processor
     "NUMBA_CPU_NAME": "generic",
-    "NUMBA_OPT": "0",  # as in text_of, from the start
+    "NUMBA_OPT": "0",  # as in text_of
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
 _MATHEMATICAL = (
     *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "floor", "ceil"),
     *("cos", "sin", "tan", "acos", "asin", "atan", "atan2", "cosh", "sinh", "tanh", "erf", "erfc", "lgamma", "tgamma"),
 )
-LIBRARY_FUNCTIONS = {  # that compiled functions may call; those that end with f are of single precision
+LIBRARY_FUNCTIONS = {  # that compiled functions may call; the suffix f means single precision
     *_MATHEMATICAL,
     *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
 }
-OLDEST = (0, 67)  # of Numba: earlier versions lose stores (docs/decisions.md)
-_exporting = threading.Lock()  # one compiled function at a time: the setting is that of all threads
+OLDEST = (0, 67)  # supported version of Numba: earlier versions lose stores (docs/decisions.md)
+_exporting = threading.Lock()  # one compiled function at a time: the setting is global
 
 
 @functools.cache
 def obstacle() -> str:
-    """Why Numba cannot compile compiled functions here, or nothing."""
+    """The reason why Numba cannot compile here; empty if it can."""
     try:
         import numba
     except ImportError as error:
@@ -56,9 +56,9 @@ def obstacle() -> str:
 def jitted(
     function: Callable[..., Any], parts: tuple[Declaration, ...] = (), is_entry: bool = False, **options: Any
 ) -> Any:
-    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls.
+    """A copy of a plain function compiled by Numba, which calls compiled copies of its callees.
 
-    Functions of ``parts`` are called as their machine code. Only an entry can be called from Python.
+    Functions of ``parts`` are called as separate machine code. Only an entry is callable from Python.
     """
     import numba
 
@@ -73,7 +73,7 @@ def jitted(
     names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     cells = tuple(CellType(callees.get(name, cell.cell_contents)) for name, cell in names)
     scope = {**function.__globals__, **callees}
-    # All in one function, so that the compiler sees that views share a block, and axes of known lengths.
+    # Inline all calls, so that the compiler sees views of the same block, and axes of known lengths.
     copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
     wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
     return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)  # type: ignore[call-overload]
@@ -81,7 +81,7 @@ def jitted(
 
 @functools.cache
 def call_of(declaration: Declaration) -> Any:
-    """A function, compiled by Numba, that calls the machine code of a compiled function of arrays and numbers."""
+    """A function compiled by Numba that calls the machine code of a compiled function of arrays and scalars."""
     import numba
 
     values, types = {}, []
@@ -94,21 +94,21 @@ def call_of(declaration: Declaration) -> Any:
     source = f"def call({names}):\n    return code({', '.join(values[word.name] for word in declaration.words)})\n"
     scope = {"code": numba.types.ExternalFunction(symbol_of(declaration), signature_of(declaration))}
     exec(source, scope)
-    # Numba links what it compiles, and ends the process where a name means nothing; this code never runs.
+    # Numba links its code and aborts the process at an unresolved symbol; this address is never called.
     llvm.add_symbol(symbol_of(declaration), 1)
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit([tuple(types)], forceinline=True, **wrappers, **OPTIONS)(scope["call"])  # type: ignore[call-overload]
 
 
 def entry_source(declaration: Declaration) -> str:
-    """The source of the function that C calls: it turns pointers into arrays, states and records."""
+    """The source of the C entry point, which converts pointers to arrays, states and records."""
     lengths = {axis: f"length_{axis}" for axis in declaration.axes} | {
         axis: str(n) for axis, n in declaration.lengths.items()
     }
-    if "padded" in declaration.axes:  # so that the compiler knows that there are whole vectors
+    if "padded" in declaration.axes:  # lets the compiler assume whole vectors
         lengths["padded"] = f"max(length_padded // {LANES}, 1) * {LANES}"
     for axis in [axis for axis in declaration.axes if axis.endswith("_features")]:
-        lengths[axis] = f"max(length_{axis}, 1)"  # and that views are not clipped
+        lengths[axis] = f"max(length_{axis}, 1)"  # lets the compiler assume that views are not clipped
     lines = [f"def entry({', '.join(word.name for word in declaration.words)}):"]
     for argument in declaration.arguments:
         if argument.axes is not None:
@@ -129,7 +129,7 @@ def _value_source(parameter: Parameter) -> str:
 
 
 def entry_of(declaration: Declaration) -> Any:
-    """The function that C calls, compiled by Numba."""
+    """The C entry point, compiled by Numba."""
     import numba
 
     scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(declaration.function, declaration.parts)}
@@ -142,7 +142,7 @@ def entry_of(declaration: Declaration) -> Any:
 
 
 def signature_of(declaration: Declaration) -> Any:
-    """The types of a compiled function's machine code, as Numba names them."""
+    """The Numba signature of a compiled function's machine code."""
     import numba
 
     types = {argument.name: numba.types.CPointer(number_type(argument.dtype)) for argument in declaration.arrays}
@@ -151,14 +151,15 @@ def signature_of(declaration: Declaration) -> Any:
 
 
 def number_type(dtype: str) -> Any:
-    """The type of a number in an array, as Numba names it."""
+    """The Numba type of the elements of an array."""
     import numba
 
     return numba.boolean if dtype == "bool" else getattr(numba.types, dtype)
 
 
 def bitcode_of(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function: one for other compiled functions, and one that takes a table of words."""
+    """The bitcode of a compiled function: an entry for other compiled functions, and one that takes a table of
+    words."""
     module = llvm.parse_assembly(f"{text_of(declaration)}\n{packed(declaration)}")
     names = llvm.create_new_module_pass_manager()
     names.add_strip_symbols_pass()
@@ -168,11 +169,11 @@ def bitcode_of(declaration: Declaration) -> bytes:
 
 
 def text_of(declaration: Declaration) -> str:
-    """The LLVM text of a compiled function's function, for any processor and system."""
+    """The LLVM assembly of a compiled function, for any processor and system."""
     import numba
 
     config: Any = numba.config
-    with _exporting:  # without Numba's own passes, which unroll loops, and hide that lengths are whole vectors
+    with _exporting:  # without Numba's passes, which unroll loops and obscure that lengths are whole vectors
         before, config.OPT = config.OPT, type(config.OPT)(0)
         try:
             entry = entry_of(declaration)
@@ -186,7 +187,7 @@ def text_of(declaration: Declaration) -> str:
             function.linkage = "internal"
     for variable in [variable for variable in module.global_variables if not variable.is_declaration]:
         variable.linkage = "internal"
-    for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
+    for _ in range(2):  # Numba's reference counts can be removed after inlining
         optimise(module, has_vectors=False)
     optimise(module, has_vectors=True)
     check_symbols(module, declaration.parts)
@@ -199,9 +200,9 @@ def text_of(declaration: Declaration) -> str:
 
 
 def packed(declaration: Declaration) -> str:
-    """LLVM text of a function of no result that loads words from a table, and calls a compiled function with them.
+    """LLVM assembly of a void function that loads words from a table, and calls a compiled function with them.
 
-    A number that the compiled function returns is stored at the address in the word after the last one.
+    The result of the compiled function is stored at the address in an additional last word.
     """
     types = {"": "ptr", "int64": "i64", "bool": "i64", "float64": "double"}
     kinds = [types[word.dtype] for word in declaration.words]
@@ -219,9 +220,9 @@ def packed(declaration: Declaration) -> str:
 
 
 def as_one_function(text: str, name: str) -> str:
-    """Text in which a function for C and the function of Numba that it calls become one.
+    """LLVM assembly in which Numba's function is inlined into the C entry point.
 
-    It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
+    Its arrays are declared as not overlapping, so that LLVM omits checks in loops.
 
     >>> print(as_one_function("define void @cfunc.f(ptr %x, ptr %y) {\\n  call i32 @f(ptr %x, ptr %y) #0", "cfunc.f"))
     define void @cfunc.f(ptr noalias %x, ptr noalias %y) {
@@ -238,17 +239,17 @@ def as_one_function(text: str, name: str) -> str:
 
 
 def symbol_of(declaration: Declaration) -> str:
-    """The name of a compiled function's function in its bitcode."""
+    """The symbol of a compiled function in its bitcode."""
     return re.sub(r"\W", "_", declaration.name)
 
 
 def packed_symbol_of(declaration: Declaration) -> str:
-    """The name of the function that takes a table of words."""
+    """The symbol of the function that takes a table of words."""
     return f"{symbol_of(declaration)}.packed"
 
 
 def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
-    """Refuse code that calls functions missing in the C library and in the parts: linking it would end the process."""
+    """Reject code that calls functions outside the C library and the parts: linking it would abort the process."""
     declared = {function.name for function in module.functions if function.is_declaration}
     declared |= {variable.name for variable in module.global_variables if variable.is_declaration}
     foreign = {name for name in declared if not name.startswith("llvm.")} - LIBRARY_FUNCTIONS
@@ -258,18 +259,18 @@ def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
 
 
 def target() -> Any:
-    """Any processor of this kind."""
+    """A target machine for any processor of this architecture."""
     llvm.initialize_native_target()
     triple = llvm.get_process_triple()
-    features = "+avx2" if triple.startswith("x86_64") else ""  # of LANES numbers; by default there are fewer
+    features = "+avx2" if triple.startswith("x86_64") else ""  # vectors of LANES elements; the default is shorter
     return llvm.Target.from_triple(triple).create_target_machine(cpu="generic", features=features)
 
 
 def optimise(module: Any, has_vectors: bool) -> None:
-    """Bring all into one function, and simplify it for any processor; at last loops become vectors."""
+    """Inline all calls, simplify for any processor, and optionally vectorise loops."""
     options = llvm.create_pipeline_tuning_options(speed_level=3 if has_vectors else 2)
     options.loop_vectorization = has_vectors
-    options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False  # more code, no gain
+    options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False  # only larger code
     builder = llvm.create_pass_builder(target(), options)
     builder.getModulePassManager().run(module, builder)
     references = llvm.create_new_module_pass_manager()

@@ -1,12 +1,12 @@
-"""Compiled functions: plain functions over arrays with declared axes, which run as machine code or as they stand.
+"""Compiled functions: plain functions over arrays with declared axes, which run as machine code or as Python.
 
-Called, a compiled function checks its arguments: compiled code never sees an array of another type, layout or length
-than declared (:mod:`tunefree.compiled.declarations`). Its machine code (:mod:`tunefree.compiled.loading`) takes a table
-of words: addresses, lengths and numbers.
+Each call checks the arguments, so that arrays passed to compiled code have the declared dtype, layout and lengths
+(:mod:`tunefree.compiled.declarations`). The machine code (:mod:`tunefree.compiled.loading`) takes a table of words:
+addresses, lengths and scalars.
 
-Checks and addresses take longer than many a compiled function takes for one row. A program of calls on arrays that stay
-where they are makes them once. Its table has for each call the address of the compiled function, the number of its
-words, and these; a function in machine code makes the calls one after the other.
+For a single row, checks and addresses often take longer than the compiled function. A :class:`Program` of calls on
+fixed arrays prepares them once. For each call its table contains the address of the compiled function, the number of
+words, and the words; a function in machine code executes the calls in order.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ import numpy as np
 from tunefree.compiled.declarations import Declaration
 from tunefree.core.fields import LANES
 
-IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as they stand
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else compiled functions run as Python
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
-WORDS = {"int64": "q", "float64": "d", "bool": "?7x", "": "q"}  # of a table; an address has no type
+WORDS = {"int64": "q", "float64": "d", "bool": "?7x", "": "q"}  # struct formats of words; addresses have no dtype
 _RESULTS: dict[str, Any] = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64}
-_nothing_at = (ctypes.c_char * 0).from_buffer  # whose address is that of the array it is made from
+_nothing_at = (ctypes.c_char * 0).from_buffer  # a ctypes object at the address of an array
 _dtype, _shape = attrgetter("dtype"), attrgetter("shape")
-MOST_KNOWN = 256  # calls of a compiled function whose lengths are remembered
+MOST_KNOWN = 256  # number of cached argument shapes per compiled function
 
 
 class Compiled(Declaration):
-    """A plain function that is compiled when it is first called; its arguments must be as declared.
+    """A plain function that is compiled at its first call; its arguments must be as declared.
 
-    Its parameters are those of :class:`tunefree.compiled.declarations.Declaration`.
+    The parameters are described in :class:`tunefree.compiled.declarations.Declaration`.
 
     >>> from typing import Annotated
     >>> @compiled
@@ -61,7 +61,7 @@ class Compiled(Declaration):
 
         if CHECKS_BOUNDS:
             return loading.with_checked_bounds(self)
-        if self.code is None:  # numbers overflow as in compiled code
+        if self.code is None:  # overflow is silent, as in compiled code
             return np.errstate(all="ignore")(self.function)
         entry, table_of = self.code, self.table_of
         if not self.result:
@@ -77,14 +77,14 @@ class Compiled(Declaration):
 
     @cached_property
     def code(self) -> Any:
-        """Its machine code (:func:`tunefree.compiled.loading.load`); None where it runs otherwise."""
+        """The machine code (:func:`tunefree.compiled.loading.load`); None if the function runs as Python."""
         from tunefree.compiled import loading
 
         return loading.load(self) if IS_COMPILED and not CHECKS_BOUNDS else None
 
     @cached_property
     def table_of(self) -> Callable[..., bytes]:
-        """A function that checks the arguments and returns their words, see :attr:`Declaration.words`."""
+        """A function that checks the arguments and packs them into words, see :attr:`Declaration.words`."""
         n_parameters = len(self.parameters)
         records = [(k, p.kind, p.is_state, p.name) for k, p in enumerate(self.parameters) if p.kind is not None]
         arguments = [argument for p in self.parameters if not p.is_state for argument in p.arguments]
@@ -104,7 +104,7 @@ class Compiled(Declaration):
                 flat += values[start:k]
                 start = k + 1
                 if is_state:
-                    if value.memory is None:  # none of its blocks is ever replaced
+                    if value.memory is None:  # cached, as blocks are never replaced
                         value.memory = _addresses_of(value.blocks), [*map(_shape, value.blocks)]
                     addresses += value.memory[0]
                     state_shapes += value.memory[1]
@@ -117,7 +117,7 @@ class Compiled(Declaration):
                 words = *addresses, *_addresses_of(arrays), *lengths
                 try:
                     return pack(*words, *numbers)
-                except struct.error:  # perhaps a number of 64 bits without a sign, such as a seed
+                except struct.error:  # possibly an unsigned 64-bit integer, such as a seed
                     return pack(*words, *map(_signed, numbers))
             except (ValueError, struct.error):
                 raise problem(self, arrays, numbers) from None
@@ -126,24 +126,24 @@ class Compiled(Declaration):
 
 
 def compiled(function: Callable[..., Any]) -> Compiled:
-    """Declare a compiled function, see :class:`Compiled`."""
+    """Decorator that declares a compiled function, see :class:`Compiled`."""
     return Compiled(function)
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function of a sequence that returns its elements at some places, in their order."""
+    """A function that returns the elements of a sequence at some indices."""
     if len(places) > 1:
         return itemgetter(*places)
     return (lambda values: (values[places[0]],)) if places else (lambda values: ())
 
 
 def _signed(number: Any) -> Any:
-    """The integer of 64 bits whose highest one is a sign, of one without a sign."""
+    """The signed 64-bit integer with the bits of an unsigned one; other values unchanged."""
     return number - (1 << 64) if isinstance(number, int) and number >> 63 == 1 else number
 
 
 def checked_lengths(declaration: Declaration, shapes: tuple[Any, ...], dtypes: tuple[Any, ...]) -> list[int]:
-    """The lengths of axes; an error if arrays are not as declared. Those of states come first, without types."""
+    """The lengths of axes; an error if arrays are not as declared. Shapes of states come first, without dtypes."""
     lengths, arrays = dict(declaration.lengths), declaration.arrays
     dtypes = *(np.dtype(array.dtype) for array in arrays[: len(arrays) - len(dtypes)]), *dtypes
     for (name, expected, axes), shape, dtype in zip(arrays, shapes, dtypes, strict=True):
@@ -163,7 +163,7 @@ def _declared(name: str, dtype: str, axes: Any) -> str:
 
 
 def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> TypeError:
-    """The error of an array that is not contiguous, or of a number of another type."""
+    """The error for an array that is not contiguous, or a scalar of a wrong type."""
     for argument, array in zip(reversed(declaration.arrays), reversed(arrays), strict=False):
         if not array.flags.c_contiguous:
             return TypeError(f"{_declared(*argument)}, not {array.dtype}[{', '.join(map(str, array.shape))}]")
@@ -177,7 +177,7 @@ def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Seq
 
 
 def _addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
-    """Where arrays begin; four times as fast as what NumPy offers, which also serves read-only arrays."""
+    """The addresses of arrays; ctypes is four times as fast as NumPy, but does not support read-only arrays."""
     try:
         return [*map(ctypes.addressof, map(_nothing_at, arrays))]  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -186,7 +186,7 @@ def _addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
         return [int(array.ctypes.data) for array in arrays]
 
 
-Call = tuple[Any, ...]  # a compiled function, and its arguments
+Call = tuple[Any, ...]  # a compiled function and its arguments
 RUNNER = """
 define void @run(ptr %table) {
 start:
@@ -210,9 +210,9 @@ stop:
 
 
 class Program:
-    """Some calls of compiled functions that return nothing, in their order, on the arrays that they are made with.
+    """A sequence of calls of compiled functions without results, on fixed arrays.
 
-    What is in the arrays may change between runs; numbers are those given here. Arguments are checked as by each call.
+    The contents of the arrays may change between runs; scalars are fixed. Arguments are checked once.
 
     >>> from typing import Annotated
     >>> @compiled
@@ -228,7 +228,7 @@ class Program:
     """
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self._calls = list(calls)  # which keep the arrays
+        self._calls = list(calls)  # keeps the arrays alive
         self.run: Callable[[], None] = self._run_one_by_one
         if returning := [declaration.name for declaration, *_ in self._calls if declaration.result]:
             raise TypeError(f"{returning[0]} returns a number, which a program has no place for")
@@ -242,14 +242,14 @@ class Program:
 
 
 def _words(declaration: Compiled, *values: Any) -> bytes:
-    """The words of a call: the address of the compiled function, how many follow, and those that it takes."""
+    """The words of a call: the address of the compiled function, the number of its words, and the words."""
     words = declaration.table_of(*values)
     return struct.pack("<qq", declaration.code.address, len(words) // 8) + words
 
 
 @cache
 def _runner() -> Callable[[bytes], None]:
-    """A function that makes the calls of a table, which ends with a word that is zero."""
+    """A function that executes the calls of a table, which ends with a zero word."""
     from tunefree.compiled import loading
 
     runner: Callable[[bytes], None] = loading.linked([loading.machine_code(RUNNER)], "run")

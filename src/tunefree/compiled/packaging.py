@@ -1,8 +1,8 @@
-"""The bitcode of all compiled functions in the package, one file beside this one: ``python -m
-tunefree.compiled.packaging``.
+"""The bitcode of all compiled functions in the package, in one file: ``python -m tunefree.compiled.packaging`` writes
+it.
 
-Numba reads its settings when it is imported, so bitcode is made by further processes. LLVM reads bitcode of earlier
-versions, and not of later ones: `make compiled` runs this with the oldest version of Numba that is supported.
+Numba reads its settings at import, so other processes create the bitcode. LLVM reads bitcode of earlier versions only:
+`make compiled` runs this with the oldest supported version of Numba.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from tunefree.compiled.declarations import Declaration
 from tunefree.compiled.exporting import NEUTRAL, bitcode_of
 from tunefree.core.storage import whole_file
 
-FILE = Path(__file__).with_name("bitcode.xz")  # all in one: they have much in common
+FILE = Path(__file__).with_name("bitcode.xz")  # one file, because shared code compresses well
 ABSENT = "the package has no bitcode of it"
 
 
 class Bitcode(NamedTuple):
-    """The bitcode of a compiled function, and the digest of its source."""
+    """The bitcode of a compiled function, and the digest of its sources."""
 
     digest: str
     code: bytes
 
 
 def packaged(declaration: Declaration) -> bytes:
-    """The bitcode of a compiled function in the package; a ValueError tells why it is not there, or does not fit."""
+    """The packaged bitcode of a compiled function; a ValueError with the reason if it is missing or outdated."""
     problem, bitcodes = unpacked(FILE)
     if problem or declaration.name not in bitcodes:
         raise ValueError(problem or ABSENT)
@@ -47,7 +47,7 @@ def packaged(declaration: Declaration) -> bytes:
 
 
 def packed(bitcodes: dict[str, Bitcode]) -> bytes:
-    """Bitcode by name as the content of a file, the same for the same bitcode."""
+    """The content of a file with bitcode by name; it is deterministic."""
     named = sorted(bitcodes.items())
     sizes = [[name, bitcode.digest, len(bitcode.code)] for name, bitcode in named]
     header = json.dumps({"llvm": llvm.llvm_version_info[0], "kernels": sizes}).encode()
@@ -56,7 +56,7 @@ def packed(bitcodes: dict[str, Bitcode]) -> bytes:
 
 @functools.cache
 def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
-    """Why a file cannot be used, or nothing; and the bitcode in it, by name."""
+    """The reason why a file is unusable, or an empty string; and the bitcode by name."""
     try:
         header, _, codes = lzma.decompress(path.read_bytes()).partition(b"\n")
         known: dict[str, Any] = json.loads(header)
@@ -77,14 +77,14 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 
 @functools.cache
 def all_compiled() -> list[Declaration]:
-    """The compiled functions that the modules of the package declare, and those that their ``all_compiled`` list."""
+    """The compiled functions in the modules of the package, and those listed by their ``all_compiled``."""
     functions: dict[str, Declaration] = {}
     for place in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
         if place.name.endswith(("__main__", ".packaging")):
             continue
         try:
             module: Any = import_module(place.name)
-        except ModuleNotFoundError:  # of an extra that is not installed, such as uvicorn
+        except ModuleNotFoundError:  # an extra that is not installed, such as uvicorn
             continue
         listed = module.all_compiled() if hasattr(module, "all_compiled") else []
         for declaration in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
@@ -94,7 +94,7 @@ def all_compiled() -> list[Declaration]:
 
 
 def bitcode_named(name: str) -> Bitcode:
-    """The bitcode of the compiled function of this name, made now."""
+    """The newly compiled bitcode of the compiled function with this name."""
     declaration = next(declaration for declaration in all_compiled() if declaration.name == name)
     return Bitcode(declaration.digest, bitcode_of(declaration))
 

@@ -1,12 +1,12 @@
-"""Prefetching: the processor fetches memory that is needed soon while it computes something else."""
+"""Prefetching: the processor loads memory that is needed soon while it computes."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
-LINE = 8  # numbers that memory gives at a time
-LARGE = 2**22  # bytes beyond which arrays are not near the processor all the time, and fetching them pays
+LINE = 8  # float64 elements per cache line
+LARGE = 2**22  # bytes; larger arrays do not fit into the cache, and prefetching pays
 
 
 def prefetch(array, i, k):
@@ -24,7 +24,7 @@ def fetch_line(array, n_fields, j):
 
 @functools.cache
 def instruction() -> Any:
-    """The instruction in the place of ``prefetch`` in compiled code."""
+    """The intrinsic that replaces ``prefetch`` in compiled code."""
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic
@@ -39,7 +39,7 @@ def instruction() -> Any:
             number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
             hinted = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             function = cgutils.get_or_insert_function(builder.module, hinted, "llvm.prefetch.p0")
-            settings = [number(1), number(3), number(1)]  # it will be written, stays in all caches, and is no code
+            settings = [number(1), number(3), number(1)]  # for writing, into all cache levels, data cache
             builder.call(function, [builder.bitcast(place, byte), *settings])
             return context.get_dummy_value()
 

@@ -1,1 +1,1 @@
-"""Models as files of ONNX operators, which other runtimes than this package predict with."""
+"""Export of models to ONNX files, for prediction in other runtimes."""

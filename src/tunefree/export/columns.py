@@ -1,7 +1,7 @@
-"""The columns of a table as inputs of a graph, and the few states that a column other than of numbers can be in.
+"""The columns of a table as inputs of a graph, and the states of a column.
 
-A category is one of those that training met, missing, or unknown. A number is there or missing. The encoder itself
-encodes all states, so a graph has from tables what the encoder does with them.
+A category is known from training, missing, or unknown. A number is present or missing. The encoder encodes a table with
+all states, so the graph looks up its results instead of reimplementing it.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ REFUSED = {"moment": "dates", "time": "times", "text": "texts", "bag": "lists of
 class Coded(NamedTuple):
     """A column of categories."""
 
-    source: int  # its number among columns of codes
-    n_states: int  # the last one is that of an unknown category, and the one before of a missing one
-    state: str  # tensor (N, 1) of the numbers of states
+    source: int  # the index of its column of codes
+    n_states: int  # the last one is an unknown category, the one before a missing value
+    state: str  # tensor (N, 1) of state numbers
 
 
 class States(NamedTuple):
-    """The columns of a model as tensors, and rows in which they have all their states."""
+    """The columns of a model as tensors, and rows that cover all their states."""
 
-    numbers: str | None  # tensor (N, p), where a missing number is what stands for it; None without columns of numbers
+    numbers: str | None  # tensor (N, p), missing numbers replaced; None without columns of numbers
     missing: str | None  # tensor (N, p) of booleans
     categories: list[Coded]
-    block: Block  # row i has each column in its state i, or in the first one where there are fewer
-    places: np.ndarray  # (features,) the column of each feature
+    block: Block  # row i has each column in state i, or in state 0 if it has fewer states
+    places: np.ndarray  # (features,) the column index of each feature
 
     @property
     def n_numbers(self) -> int:
-        """Columns of numbers."""
+        """Number of columns of numbers."""
         return self.block.numbers.shape[1]
 
     @property
     def sources(self) -> np.ndarray:
-        """The numbers (p,) among columns of codes of those that tell whether a number is missing."""
+        """The indices (p,) of the columns of codes that indicate missing numbers."""
         return MOST_CODES * self.places[1 : 1 + self.n_numbers].astype(np.int64)
 
     def codes(self, source: int) -> np.ndarray:
-        """The features of a column of codes in its states; 0 for none."""
+        """The features of a column of codes by state; 0 for none."""
         at = np.flatnonzero(self.block.code_columns == source)
         return self.block.codes[:, at[0]] if len(at) else np.zeros(len(self.block.codes), np.int32)
 
     def only(self, source: int, n: int) -> Block:
-        """The first n rows, of which nothing is known but one column of codes, with the words that stand for it."""
+        """The first n rows with a single column of codes, and its words; everything else is missing."""
         block = part(self.block, 0, n)
         is_kept = MOST_CODES * self.places[block.features] == source
         return block._replace(
@@ -70,7 +70,7 @@ class States(NamedTuple):
 
 
 def check_columns(encoder: Any) -> None:
-    """Raise a ModelError, which names the first column that is none of numbers or categories."""
+    """Raise a ModelError for the first column that does not hold numbers or categories."""
     for column in encoder.columns:
         if not isinstance(column, (Number, Category)):
             problem = f"column {column.name!r} holds {REFUSED.get(column.kind, column.kind)}, which are not exported"
@@ -86,7 +86,7 @@ def check_columns(encoder: Any) -> None:
 
 
 def add_columns(graph: Graph, encoder: Any) -> States:
-    """Add an input for each column, and the operators that compute the columns' states."""
+    """Add an input for each column, and the operators that compute the states of columns."""
     texts = {
         column.name: encoder.ids.names.categories(place, column.name)
         for place, column in enumerate(encoder.columns)
@@ -114,7 +114,7 @@ def _has_texts(column: Any) -> bool:
 
 
 def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
-    """The number of the state of each text."""
+    """Attributes of a LabelEncoder that maps texts to state numbers."""
     numbers = dict.fromkeys(MISSING, len(texts))
     if not encoder.typed and column.name not in encoder.kept:
         numbers |= dict.fromkeys(NULLS, len(texts))
@@ -126,7 +126,7 @@ def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
 
 
 def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
-    """Rows in which columns have all their states."""
+    """Rows that cover all states of the columns."""
     n_rows = max([2, *(len(known) + 2 for known in texts.values())])
     arrays = {}
     for column in encoder.columns:
@@ -134,7 +134,7 @@ def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
             known, unknown = texts[column.name], "unknown"
             while unknown in known or unknown.lower() in ("true", "false"):
                 unknown += "'"
-            # a column of booleans has no others: any other text is a missing one
+            # a column of booleans has no unknown category: any other text is missing
             states = [*known, None, None if isinstance(column, Boolean) and not column.words else unknown]
             array = pa.array(states + states[:1] * (n_rows - len(states)), pa.string())
         else:

@@ -1,4 +1,4 @@
-"""A graph of ONNX operators, to which tensors are added by the operators that compute them."""
+"""A graph of ONNX operators; adding an operator returns the name of its output tensor."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-OPERATORS, ML_OPERATORS = 20, 4  # versions of the operators, which ONNX Runtime has had since 1.17
-FILE_VERSION = 9  # of the format, from which on there are these versions
+OPERATORS, ML_OPERATORS = 20, 4  # opset versions, supported since ONNX Runtime 1.17
+FILE_VERSION = 9  # IR version, the first with these opsets
 ML = "ai.onnx.ml"
 BYTE = 8
 TYPES = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)}
 
 
 class Graph:
-    """An ONNX graph under construction: its operators, and its constants, each stored once.
+    """An ONNX graph under construction: operators, and deduplicated constants.
 
-    No other tensor has one of ``names``, those of inputs and outputs.
+    ``names`` are reserved for inputs and outputs.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -26,21 +26,21 @@ class Graph:
         self.constants: dict[tuple[Any, ...], TensorProto] = {}
 
     def add(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
-        """The name of the output of one more operator, whose inputs are names of tensors, or arrays."""
+        """Add an operator, whose inputs are names of tensors or arrays; returns the name of its output."""
         names = [part if isinstance(part, str) else self.constant(np.asarray(part)) for part in inputs]
         output = name or self._name()
         self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
 
     def constant(self, array: np.ndarray) -> str:
-        """The name of a tensor with these values."""
+        """The name of a constant tensor with these values."""
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.constants:
             self.constants[key] = numpy_helper.from_array(np.array(array, order="C"), self._name())
         return str(self.constants[key].name)
 
     def input(self, name: str, kind: int) -> str:
-        """An input, a column of values of this type."""
+        """Add an input (N, 1) of this ONNX type."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", 1]))
         return name
 
@@ -55,7 +55,7 @@ class Graph:
         return self.sliced(self.add("Reshape", self.bits(array[None]), np.array([-1])), 0, len(array), axis=0)
 
     def packed(self, array: np.ndarray) -> str:
-        """A tensor of rows, stored in the shorter form: the rows that are not 0 and a bit for each, or all rows."""
+        """A tensor of rows, stored in the shorter form: nonzero rows and a bit for each row, or all rows."""
         is_filled = (array != 0).any(axis=1)
         if array.nbytes * is_filled.mean() + len(array) / BYTE >= array.nbytes:
             return self.constant(array)
@@ -64,19 +64,19 @@ class Graph:
         return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
 
     def cast(self, tensor: str, kind: Any) -> str:
-        """A tensor as numbers of another type."""
+        """A tensor cast to another dtype."""
         return self.add("Cast", tensor, to=TYPES[np.dtype(kind)])
 
     def sliced(self, tensor: str, start: int, stop: int, axis: int = 1) -> str:
-        """A part of a tensor along an axis."""
+        """A slice of a tensor along an axis."""
         return self.add("Slice", tensor, *(np.array([number]) for number in (start, stop, axis)))
 
     def joined(self, tensors: list[str], axis: int = 1) -> str:
-        """Tensors beside each other."""
+        """The concatenation of tensors."""
         return tensors[0] if len(tensors) == 1 else self.add("Concat", *tensors, axis=axis)
 
     def model(self, outputs: list[ValueInfoProto], metadata: dict[str, str], description: str) -> Any:
-        """The whole, with lines about it."""
+        """The ONNX model, with metadata."""
         graph = helper.make_graph(self.nodes, "tunefree", self.inputs, outputs, [*self.constants.values()])
         versions = [helper.make_opsetid("", OPERATORS), helper.make_opsetid(ML, ML_OPERATORS)]
         model = helper.make_model(graph, opset_imports=versions, ir_version=FILE_VERSION, producer_name="tunefree")
@@ -85,7 +85,7 @@ class Graph:
         return model
 
     def _name(self) -> str:
-        """A new name of a tensor, short because each node repeats the names of its inputs."""
+        """A new tensor name, which is short, because nodes repeat the names of their inputs."""
         name = str(len(self.taken))
         while name in self.taken:
             name += "_"

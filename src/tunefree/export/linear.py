@@ -1,7 +1,7 @@
-"""Linear members and linear generations as one product of all features with a matrix.
+"""Linear members and linear generations as a single matrix product of all features.
 
-Their predictions are sums of a constant, numbers as a view shows them times weights, and a part of each category. Parts
-and constant are differences of what the members themselves predict of rows.
+Their predictions are sums of a constant, weighted numbers of a view, and a term for each category. Terms and constant
+are differences of predictions of the members for rows that cover all states.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tunefree.export.columns import States
 from tunefree.export.graph import Graph
 from tunefree.generations.linear import FARTHEST, Linear, design
 
-NO_COLUMN = -1  # in the place of the number of a column of codes
+NO_COLUMN = -1  # instead of the index of a column of codes
 
 
 class Sums:
-    """Predictions (N, m) that are sums, to which terms are added.
+    """Predictions (N, m) that are sums of terms.
 
-    Of some predictions at a time there are ``constants``, ``weights`` of features, which are tensors (N, f), parts
-    ``by_state`` of each category, and parts ``if_missing`` of the numbers.
+    For each group of predictions there are ``constants``, ``weights`` of features, which are tensors (N, f), terms
+    ``by_state`` of each category, and terms ``if_missing`` of the numbers.
     """
 
     def __init__(self, states: States) -> None:
@@ -34,7 +34,7 @@ class Sums:
         self.width = 0
 
     def begin(self, constant: np.ndarray, by_state: list[np.ndarray], if_missing: np.ndarray) -> slice:
-        """Add predictions, and return their places, by which parts of features may be added to them later."""
+        """Add predictions, and return their slice, for adding terms of features later."""
         self.constants.append(constant)
         for parts, part in zip(self.by_state, by_state, strict=True):
             parts.append(part)
@@ -43,7 +43,7 @@ class Sums:
         return slice(self.width - len(constant), self.width)
 
     def add(self, feature: str, weights: np.ndarray, places: slice) -> None:
-        """Let predictions at some places have features (N, f) with weights (f, places)."""
+        """Add a term to a slice of the predictions: features (N, f) times weights (f, slice)."""
         self.weights.setdefault(feature, []).append((places, weights))
 
     def tensor(self, graph: Graph) -> str:
@@ -65,7 +65,7 @@ class Sums:
         return str(sums)
 
     def _matrix(self, parts: list[tuple[slice, np.ndarray]]) -> np.ndarray:
-        """The weights (f, m) of a feature."""
+        """The weights (f, m) of a feature tensor."""
         matrix = np.zeros((len(parts[0][1]), self.width))
         for places, weights in parts:
             matrix[:, places] = weights
@@ -73,14 +73,14 @@ class Sums:
 
 
 def stored(graph: Graph, array: np.ndarray) -> str:
-    """An array in double precision, which the file has in single precision relative to its largest number."""
+    """An array in double precision, stored in single precision relative to its largest number."""
     scale = float(np.abs(array).max(initial=0.0)) or 1.0
     small = graph.cast(graph.constant((array / scale).astype(np.float32)), np.float64)
     return graph.add("Mul", small, np.float64(scale))
 
 
 def add_members(graph: Graph, sums: Sums, group: Any) -> None:
-    """Add the predictions of linear members, of one output after the other."""
+    """Add the predictions of linear members, member by member, with all outputs of each."""
     states = sums.states
     present = group.present(states.block)
 
@@ -97,7 +97,7 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
 
 
 def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
-    """Add numbers as a view shows them, with the weights of the members that have it."""
+    """Add numbers transformed by a view, with the weights of the members with this view."""
     n, n_outputs, numbers = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
     origin, view = np.zeros(n), present.views.get(name)
     if view is not None:
@@ -115,7 +115,7 @@ def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) 
 
 
 def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
-    """Numbers that are no more than CEILING units of their features."""
+    """Numbers clipped to CEILING units of their features."""
     units = np.zeros(n)
     units[: len(read[1]) - 1] = read[1][1 : 1 + n]
     with np.errstate(over="ignore"):
@@ -124,7 +124,7 @@ def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
 
 
 def weights_in_units(read: Any, n: int) -> np.ndarray:
-    """Weights (n, K) of the first features behind the constant, of values as they are; 0 of those not known."""
+    """Weights (n, K) for raw values of the first features after the constant; 0 for unknown features."""
     weights, units = np.zeros((n, read[0].shape[1])), np.zeros(n)
     known = min(n, len(read[1]) - 1)
     weights[:known], units[:known] = read[0][1 : 1 + known], read[1][1 : 1 + known]
@@ -134,7 +134,7 @@ def weights_in_units(read: Any, n: int) -> np.ndarray:
 
 
 def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray) -> None:
-    """Add the predictions of a linear generation, whose columns these are in the rows of states."""
+    """Add the predictions of a linear generation; ``columns`` are its columns in the rows of states."""
     model: Linear = generation.model
     features, states = design(columns, *model[:4]), sums.states
     weights = np.moveaxis(model.weights, 0, 1).reshape(1 + len(model.sources), -1)  # (1 + d, strengths K)

@@ -1,7 +1,7 @@
-"""A trained model as a file of ONNX, which predicts new rows and does not learn.
+"""Export of a trained model to an ONNX file, which predicts new rows and does not learn.
 
-An input is a column, (N, 1): of numbers in double precision, NaN where one is missing, or of texts, empty where one is
-missing. The outputs are ``label`` and ``probabilities``, or ``prediction``.
+Each input is a column (N, 1) of numbers in double precision, NaN if missing, or of texts, empty if missing. The outputs
+are ``label`` and ``probabilities``, or ``prediction``.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ LABEL, PROBABILITIES, PREDICTION = "label", "probabilities", "prediction"
 
 
 def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) -> list[str]:
-    """Write a model to a file of ONNX, with these classes in this order; none of numbers.
+    """Write a model to an ONNX file. ``labels`` are the classes in the order of the outputs; empty for regression.
 
-    Returns lines on rows that the file does not predict as the model does. Raises a ModelError if there is something
-    that the file cannot hold, or it cannot be written.
+    Returns notes about rows for which the file and the model predict differently. Raises a ModelError if the model
+    cannot be exported, or the file cannot be written.
     """
     _check(trained)
     model, encoder = trained.model, trained.encoder
@@ -64,7 +64,7 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
 
 
 def _check(trained: Any) -> None:
-    """Raise a ModelError unless there are operators for all of a model."""
+    """Raise a ModelError unless all of a model can be exported."""
     model = trained.model
     if trained.kind != TABLE:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
@@ -79,7 +79,7 @@ def _check(trained: Any) -> None:
 
 
 def _notes(pool: Any) -> list[str]:
-    """A line on rows that were learned, where the model tells them from new ones: monotone models do not."""
+    """A note about known rows, if the model predicts them differently from new rows; monotone models do not."""
     if pool.members.growth is None or pool.members.has_groups or pool.members.signs:
         return []
     has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
@@ -90,14 +90,14 @@ def _notes(pool: Any) -> list[str]:
 
 
 def _linear(graph: Graph, model: Any, states: States) -> str:
-    """Predictions of a single linear learner: margins (N, K), or numbers (N, 1)."""
+    """The predictions of a single linear learner: margins (N, K), or numbers (N, 1)."""
     sums = Sums(states)
     add_members(graph, sums, model.linear)
     return sums.tensor(graph)
 
 
 def _pool(graph: Graph, model: Any, states: States) -> str:
-    """Predictions of a pool: probabilities (N, classes) up to a factor, or numbers or logarithms (N, 1)."""
+    """The predictions of a pool: probabilities (N, classes) up to a factor, or numbers or logarithms (N, 1)."""
     pool, members, n_outputs = model.pool, model.pool.members, model.n_outputs
     awake = [(Slot(clock, kind, age, 0), generation) for clock, kind, age, generation in members.generations()]
     linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
@@ -128,7 +128,7 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
 
 
 def _rule(pool: Any, places: list[int | None]) -> Rule:
-    """The rule by which rows to come are predicted, of members in the order of these places."""
+    """The rule for predicting future rows, for members in the order of these places."""
     context = pool.predicting(pool.contexts.index(pool.context))
     if not pool.has_finished or context.frozen.choice == FOLLOWING:
         return _spread(Rule.of(context.mixture, pool.has_finished), places)
@@ -138,7 +138,7 @@ def _rule(pool: Any, places: list[int | None]) -> Rule:
 
 
 def _spread(rule: Rule, places: list[int | None]) -> Rule:
-    """The rule of members that are at these places in it; those at none do not count."""
+    """The rule for members at these places in it; members without a place have weight 0."""
     kept = [0 if place is None else place for place in places]
     is_there = np.array([place is not None for place in places])
     others = np.arange(len(rule.base), rule.corrections.shape[1])
@@ -156,7 +156,7 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
     away = graph.add("Sub", members, base)
     away = graph.add("Clip", away, np.float64(-classes.WIDEST), np.float64(classes.WIDEST))
     features = graph.joined([away, graph.add("Max", base, np.float64(-classes.WIDEST_BASE))])
-    # Features are centred over the classes, which is a constant of each row, and changes no probability.
+    # Centring features over the classes only adds a constant to each row, so it is omitted.
     sums = graph.add("MatMul", rule.corrections[:, : n_members + 1] / UNIT, features)
     biases = rule.corrections[:, n_members + 1 :]
     if biases.shape[1]:
@@ -168,7 +168,7 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
 
 
 def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
-    """Mixed numbers, or logarithms, (N, 1) from the predictions of members (N, M)."""
+    """Mixed numbers or logarithms (N, 1) from the members' predictions (N, M)."""
     known: Any = rule.known
     low, high = map(np.float64, numbers.ends_of(known, rule.is_log))
     mean, unit = (float(number(known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
@@ -205,7 +205,7 @@ def _log(graph: Graph, tensor: str) -> str:
 
 
 def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
-    """Add the label and the probabilities, of classes in this order, to the predictions of a pool or linear learner."""
+    """Add the outputs for classes: the label, and the probabilities in the order of ``labels``."""
     if model.pool is None:
         margins = _of_classes(graph, predicted, model.n_outputs)
         shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)
@@ -224,7 +224,7 @@ def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, na
 
 
 def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
-    """A margin for each class: with two classes the one margin belongs to the second."""
+    """A margin for each class; with two classes, the single margin is for the second class."""
     return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
 
 
@@ -241,14 +241,14 @@ def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> st
 
 
 def _label_table(labels: list[Any]) -> tuple[int, np.ndarray]:
-    """The type and the values of labels; whole numbers stay numbers, others are texts."""
+    """The ONNX type and the values of labels: integers, or else texts."""
     if all(isinstance(label, int) and abs(label) < 2**63 for label in labels) and bool not in map(type, labels):
         return TensorProto.INT64, np.array(labels, np.int64)
     return TensorProto.STRING, np.array([str(label) for label in labels], object)
 
 
 def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: list[str]) -> Any:
-    """Add the predicted numbers, which are for the exposures of rows where these have any."""
+    """Add the output for numbers, multiplied by the exposure of rows if there is one."""
     loss = model.objective.loss
     if has_log_link(loss):
         predicted = graph.add("Exp", graph.add("Min", predicted, np.float64(LARGEST_EXPONENT)))
@@ -260,7 +260,7 @@ def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: 
 
 
 def _apart(name: str, names: list[str]) -> str:
-    """A name that no column has."""
+    """A name that differs from all columns."""
     while name in names:
         name += "_"
     return name

@@ -1,9 +1,9 @@
-"""The trees of all generations as one walk, in which all of them go down by one level at a time.
+"""The trees of all generations as one traversal, in which all trees descend one level at a time.
 
-What the tests ask of a row is answered once: each different test is a column of ones and zeros. A node names the column
-of its test, and its children are next to each other, so that the next node is the left child plus the answer. Nodes are
-numbered level by level, and the left child of a node follows from the number of tests before. So a file has a bit of
-each node, which tells leaves, and of the others the column, in two bytes where these are enough.
+Each distinct test is evaluated once per row, as a column of ones and zeros. A node stores the column of its test, and
+its children are adjacent, so that the next node is the left child plus the result of the test. Nodes are numbered level
+by level, so the left child of a node follows from the number of preceding tests. A file thus stores a bit for each
+node, which marks leaves, and the column of each inner node, in two bytes if possible.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from tunefree.generations.linear import Linear
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
 from tunefree.learners.weights import read
 
-FEW_STATES = 256  # of a category; of one of more states the codes of each generation are looked up first
-FEWER = 0.8  # part of the trees that go on, from which on the others are left out of the walk
+FEW_STATES = 256  # for categories with more states, the codes of each generation are looked up first
+FEWER = 0.8  # finished trees leave the traversal when at most this share of the trees continues
 
 
 class Tests:
-    """The different tests of all trees, numbered in order of first use; test 0, of leaves, has the answer 0."""
+    """The distinct tests of all trees, numbered in order of first use; test 0, of leaves, has the result 0."""
 
     def __init__(self, states: States) -> None:
         self.states = states
-        self.numbers: dict[Any, int] = {}  # by column and the least number of the answer 1
-        self.missing: dict[Any, int] = {}  # by column, and the answers for a number that is there and one that is not
-        # By category, and generation where there are many states: the tests by the answers for all states or codes.
+        self.numbers: dict[Any, int] = {}  # by (column, least number with the result 1)
+        self.missing: dict[Any, int] = {}  # by (column, result if present, result if missing)
+        # By category (and generation, if it has many states): the tests by their results for all states or codes.
         self.by_state: dict[tuple[int, int | None], dict[bytes, int]] = {}
-        self.codes: dict[tuple[int, int | None], np.ndarray] = {}  # of the states, likewise
+        self.codes: dict[tuple[int, int | None], np.ndarray] = {}  # codes of the states, with the same keys
         self.n_tests = 1
         self._categories = {column.source: k for k, column in enumerate(states.categories)}
         self._numbers = {source: j for j, source in enumerate(states.sources.tolist())}
 
     def numbers_of(self, number: int, generation: Any, codes: np.ndarray) -> np.ndarray:
-        """The numbers of the tests of all nodes of a generation, whose codes (states, c) these are."""
+        """The test numbers of all nodes of a generation with these codes (states, c)."""
         trees = generation.model
         tests, inner = np.zeros(len(trees.nodes), np.int64), np.flatnonzero(trees.nodes[:, 0] >= 0)
         test, left = trees.nodes[inner].T
@@ -75,7 +75,7 @@ class Tests:
         return tests[key]
 
     def add(self, graph: Graph) -> tuple[str, np.ndarray]:
-        """The tensor (N, columns) of answers, and the column (tests,) of each test."""
+        """The tensor (N, columns) of results, and the column index (tests,) of each test."""
         states, columns, width, tables = self.states, np.zeros(self.n_tests, np.int64), 1, []
         answers = [self._nothing(graph)]
         if self.numbers:
@@ -107,7 +107,7 @@ class Tests:
         return graph.add("Greater", graph.sliced(self.states.numbers, 0, 1), np.float64(np.inf))
 
     def _looked_up(self, graph: Graph, lookup: tuple[int, int | None]) -> str:
-        """The answers (N, 1, tests) for a category, whose bits the file has."""
+        """The results (N, 1, tests) for a category, stored as bits."""
         tests, place = self.by_state[lookup], self.states.categories[lookup[0]].state
         if lookup[1] is not None:
             place = graph.cast(graph.add("Gather", self.codes[lookup], place), np.int32)
@@ -116,7 +116,7 @@ class Tests:
 
 
 def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.ndarray:
-    """Whether a test sends each of some codes to the right; see :func:`tunefree.generations.trees.child_of`."""
+    """Whether a test sends each code to the right child; see :func:`tunefree.generations.trees.child_of`."""
     codes = codes.astype(np.int64)
     if test & SET == SET:
         bits = (trees.sets[place][codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1)
@@ -126,9 +126,10 @@ def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.nda
 
 
 class Forest:
-    """The trees of some generations, of columns with these values (states, c) each; those that are averaged are last.
+    """The trees of generations, given the values (states, c) of their columns; averaged generations are last.
 
-    In the order of the file ``order`` (trees,) are the generations of trees, and ``leaves`` (leaves,) their numbers.
+    In the order of the file, ``order`` (trees,) are the generations of trees, and ``leaves`` (leaves,) the leaf
+    numbers.
     """
 
     def __init__(self, states: States, generations: list[Any], columns: list[np.ndarray]) -> None:
@@ -153,7 +154,7 @@ class Forest:
         self.node_tests, self.leaves = test[nodes], self._target[nodes[self._is_leaf[nodes]]]
 
     def _levels(self, roots: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """The nodes of each level, and the depths (trees,) of trees."""
+        """The nodes of each level, and the depths (trees,)."""
         levels, depths, trees = [roots], np.zeros(len(roots), np.int64), np.arange(len(roots))
         while len(levels[-1]):
             depths[trees] = len(levels) - 1
@@ -163,7 +164,7 @@ class Forest:
         return levels, depths
 
     def walk(self, graph: Graph) -> str:
-        """The tensor (N, trees) of leaves that rows reach, numbered in the order of the file."""
+        """The tensor (N, trees) of the leaves of rows, numbered in the order of the file."""
         answers, columns = self.tests.add(graph)
         n_nodes, n_trees, has_test = len(self.node_tests), len(self.order), self.node_tests > 0
         column_of = np.append(columns[self.node_tests[has_test]], 0)
@@ -189,7 +190,7 @@ class Forest:
         return graph.add("Sub", reached, graph.add("Gather", tests_before, reached))
 
     def margins(self, graph: Graph) -> list[str]:
-        """Predictions (N, generations, K) of the trees as they were grown, and with each correction of their leaves."""
+        """Predictions (N, generations, K) of the trees, first with the grown leaves, then with each correction."""
         reached = self.walk(graph)
         numbers = np.arange(len(self.models), dtype=np.int32)
         membership = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
@@ -203,7 +204,7 @@ class Forest:
     ) -> str:
         """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K).
 
-        ``membership``: tensor (generations, trees), 1 where a tree is of a generation.
+        ``membership``: tensor (generations, trees), 1 if a tree belongs to a generation.
         """
         parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
         scaled = graph.add("Mul", graph.add("MatMul", membership, parts), scales[:, None])
@@ -225,7 +226,7 @@ class Forest:
         return np.concatenate(values), np.array(scales), np.stack(constants)
 
     def _grown(self, graph: Graph, sums: str) -> str:
-        """Predictions of sums of values; see :func:`tunefree.generations.trees.margins_of_means`."""
+        """Predictions from sums of values; see :func:`tunefree.generations.trees.margins_of_means`."""
         averaged = [model for model in self.models if model.is_averaged]
         if not averaged or (averaged[0].n_classes == 0 and not averaged[0].least > 0.0):
             return sums
@@ -244,7 +245,7 @@ class Forest:
         return margins if n_boosted == 0 else graph.joined([graph.sliced(sums, 0, n_boosted), margins])
 
     def _corrections(self, version: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values, scales and constants of a learner on the leaves; 0 where a generation has no such learner."""
+        """Values, scales and constants of a learner on the leaves; 0 for generations without this learner."""
         values, scales, constants = [], [], []
         for generation, model in zip(self.generations, self.models, strict=True):
             levels, scale, constant = np.zeros((model.n_leaves, model.n_outputs), np.float16), 0.0, 0.0
@@ -261,7 +262,7 @@ class Forest:
 
 
 def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights of leaves relative to the largest, in half precision if they are such, and the largest."""
+    """Weights of leaves relative to the largest, in half precision if exact, and the largest weight."""
     if isinstance(part, FrozenLeaves):
         levels, largest = part.levels, part.largest
     else:
@@ -276,7 +277,7 @@ def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def check_generations(generations: list[Any], n_outputs: int) -> None:
-    """Raise a ModelError where a generation does not know all classes, or is of a kind that is not exported."""
+    """Raise a ModelError if a generation lacks a class, or its kind cannot be exported."""
     for generation in generations:
         if not isinstance(generation.model, (Trees, Linear)):
             problem = f"generations of kind {generation.kind!r} are not exported"
