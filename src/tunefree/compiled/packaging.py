@@ -1,5 +1,4 @@
-"""The bitcode of all compiled functions in the package, in one file: ``python -m tunefree.compiled.packaging`` writes
-it.
+"""The bitcode of all compiled functions in one file, written by ``python -m tunefree.compiled.packaging``.
 
 Numba reads its settings at import, so other processes create the bitcode. LLVM reads bitcode of earlier versions only:
 `make compiled` runs this with the oldest supported version of Numba.

@@ -1,7 +1,7 @@
 """Parts of a model: state that is declared once, for files, copies and sizes.
 
-A subclass of :class:`Part` declares its state: arrays, numbers, other parts, and lists or mappings of these. Each field
-has a role:
+A subclass of :class:`Part` declares its state: arrays, numbers, other parts, and lists or mappings of these. Each has a
+role:
 
     learned   changes during learning; each copy has its own
     fixed     never changes in place; copies share it
@@ -80,9 +80,8 @@ class _Array(Declared):
     """A field whose value is an array.
 
     After a bar, ``dtype`` lists smaller dtypes that a file may use where they are exact. Each axis is a length, None
-    for any length, or a name. Axes of the same name in a part have the same length, which is the value of the attribute
-    of this name if it exists. Keywords are the :class:`tunefree.core.schema.Limits` of the values, and properties of
-    :class:`Declared`.
+    for any length, or a name. Axes of the same name in a part have the same length: the attribute of this name, if it
+    exists. Keywords are the :class:`tunefree.core.schema.Limits` of the values, and properties of :class:`Declared`.
     """
 
     def __init__(
@@ -140,9 +139,9 @@ class _Child(Declared):
     """A field that is a part, a learner or a NamedTuple of arrays; or a list or a dict with string keys of these.
 
     ``kind`` is the class, or a function of the header of the owner, the header of the child and its position that
-    returns the class. ``make`` creates a blank child from the owner and the header of the child; by default the child
-    that the owner's constructor created, or a new instance of the class. ``axes`` are names or lengths of axes of
-    learners and NamedTuples.
+    returns the class. ``make`` creates a blank child from the owner and the header of the child; the default is the
+    child that the owner's constructor created, or a new instance. ``axes`` are names or lengths of axes of learners and
+    NamedTuples.
     """
 
     def __init__(

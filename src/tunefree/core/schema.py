@@ -115,8 +115,8 @@ _OF_TYPES: dict[Any, Any] = {int: COUNT, float: FINITE, str: Text(), bool: Flag(
 def check_header(value: Any, kind: Any, where: str = "") -> Any:
     """A JSON value, with dicts and lists converted to records; a ModelError unless it is of the kind.
 
-    The kind is one of the above, or a dict from names to kinds; undeclared names are dropped. ``where`` is the location
-    for messages.
+    The kind is one of the above, or a dict from names to kinds; undeclared names are dropped. ``where`` is for
+    messages.
 
     >>> check_header([[0.0, 5.0, False, False, None]], Sequence(Record(Limits)))
     [Limits(low=0.0, below=5.0, may_be_infinite=False, may_be_missing=False, ascends_to=None)]

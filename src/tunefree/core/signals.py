@@ -20,8 +20,8 @@ _waiting: dict[int, Any] = {}  # frame in which each waiting signal arrived
 def deferred() -> Iterator[None]:
     """Defer the handlers of signals to :func:`deliver` or the end of this context.
 
-    A second signal of the same number is not deferred. Only the main thread handles signals, so this does nothing in
-    other threads.
+    A second signal of the same number is not deferred. Only the main thread handles signals, so other threads do
+    nothing.
 
     >>> try:
     ...     with deferred():

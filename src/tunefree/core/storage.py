@@ -253,8 +253,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Write a temporary file beside ``path``, which replaces ``path`` after it is complete and synced to disk.
 
     The file keeps the permissions of an existing file, else it has those of any new file. A device or a pipe is written
-    to directly, since renaming would replace it. If writing fails, a ModelError is raised and an existing file is
-    unchanged.
+    directly, since renaming would replace it. If writing fails, a ModelError is raised and an existing file is kept.
     """
     if _is_device(path):
         try:
@@ -301,8 +300,8 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
     """Hold a lock (``flock``) on a file while writing; the system releases it when the process ends.
 
     The lock file, whose folder exists, names the process and is deleted when the lock is released. On systems without
-    ``flock`` nothing is locked. ``of`` is the file to write, for the error message if another process, or another lock
-    of this process, holds the lock.
+    ``flock`` nothing is locked. ``of`` is the file to write, for the message if another process, or this one, holds the
+    lock.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())

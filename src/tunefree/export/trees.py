@@ -128,8 +128,7 @@ def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.nda
 class Forest:
     """The trees of generations, given the values (states, c) of their columns; averaged generations are last.
 
-    In the order of the file, ``order`` (trees,) are the generations of trees, and ``leaves`` (leaves,) the leaf
-    numbers.
+    In the order of the file, ``order`` (trees,) are generations of trees, and ``leaves`` (leaves,) leaf numbers.
     """
 
     def __init__(self, states: States, generations: list[Any], columns: list[np.ndarray]) -> None:

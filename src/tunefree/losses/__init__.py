@@ -39,8 +39,7 @@ _OTHERS |= dict.fromkeys(
 _OTHERS |= {"pinball": "quantile:TAU", "mape": "absolute", "fair": "huber", "count": "poisson"}
 # Messages for losses that require a parameter.
 _NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
-# Modules whose losses are attributes of this one. No module may share a name with a loss, as importing it sets an
-# attribute.
+# Modules whose losses are attributes of this one. No module may be named like a loss: importing it sets an attribute.
 _FILES = ("tunefree.losses.classification", "tunefree.losses.regression", "tunefree.losses.deviances")
 
 

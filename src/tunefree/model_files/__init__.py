@@ -1,1 +1,1 @@
-"""Model files: their contents, and how they are written, read and checked, see :mod:`tunefree.model_files.trained`."""
+"""Model files: their contents, and writing, reading and checking them, see :mod:`tunefree.model_files.trained`."""

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 POOL = "pool"
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
-NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
-TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
-# Parameters that say what is to be learned from which rows. The others are for learning row by row.
+NOTATIONS = "decimal", "thousands", "na_values", "date"  # formats of columns
+TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # formats and types of columns
+# Parameters of the problem. The others are for learning row by row.
 PROBLEM = ("target", "task", "loss", "sample_weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
-READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # how rows are read
+READING = ("on_bad_row", "unlabelled", "shuffle", "random_state")  # parameters of reading rows
 EXCLUSIVE = (
     ("target", "sample_weight", "exposure", "groups", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
-)  # of one column
+)  # roles that a column cannot combine
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
-SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1, "1.0": 1, "-1.0": -1}  # of monotone columns, as they are written
+SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1, "1.0": 1, "-1.0": -1}  # of monotone columns, by notation
 
 SINGLE = Scope(
     "is for single learners: the pool makes one pass, has nothing to set, and mixes its members",
@@ -46,7 +46,7 @@ DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
 
 def signs_of(monotone: Iterable[str]) -> dict[str, int]:
-    """The signs of monotone columns by their names.
+    """The signs of monotone columns by name.
 
     >>> signs_of(["age=+,price=-1"])
     {'age': 1, 'price': -1}
@@ -68,7 +68,7 @@ def signs_of(monotone: Iterable[str]) -> dict[str, int]:
 
 
 def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
-    """The plan with these parameters, or an error for one that there is not; ``others`` are of the function called.
+    """The plan with these parameters, or an error for unknown ones; ``others`` are parameters of the calling function.
 
     >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
@@ -86,7 +86,7 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
 @described
 @dataclass(frozen=True)
 class Plan(Parameters):
-    """How a source is read and learned. All fields have defaults; only a table needs a target.
+    """The parameters of reading and learning a source. All fields have defaults; only a table needs a target.
 
     Examples
     --------
@@ -231,8 +231,8 @@ class Plan(Parameters):
         self._check_roles()
 
     def _check_loss(self) -> None:
-        """A loss of counts is for numbers; only these have exposures."""
-        from tunefree.losses.rates import check_has_rates, has_rates  # which loads the losses
+        """Losses of counts imply regression; an exposure requires such a loss."""
+        from tunefree.losses.rates import check_has_rates, has_rates  # imported here because it loads the losses
 
         if has_rates(self.loss):
             if self.task is None:
@@ -241,17 +241,17 @@ class Plan(Parameters):
             check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
-        """Raise an error if there is no such learner."""
+        """Raise an error for an unknown learner."""
         if self.learner != POOL and self.learner not in learners.ALL:
             names = [POOL, *learners.ALL.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         family = learners.family_of(self.learner)
         if family is not None:
-            family.config_of(self)  # which refuses names that it does not know
+            family.config_of(self)  # raises an error for unknown names
 
     def _check_roles(self) -> None:
-        """Raise an error if a column is named for two roles."""
+        """Raise an error if a column has two exclusive roles."""
         for roles in EXCLUSIVE:
             known: dict[str, str] = {}
             for role in roles:
@@ -261,12 +261,12 @@ class Plan(Parameters):
 
     @property
     def is_pool(self) -> bool:
-        """Whether the pool learns."""
+        """Whether the learner is the pool."""
         return self.learner == POOL
 
     @property
     def scopes(self) -> set[Scope]:
-        """The scopes of parameters that apply to a training by this plan."""
+        """The scopes of a training with this plan."""
         holding = {
             SINGLE: not self.is_pool,
             POOLED: self.is_pool,
@@ -278,23 +278,23 @@ class Plan(Parameters):
 
     @property
     def column_types(self) -> ColumnTypes:
-        """Declared types of columns, which are not guessed; groups are names."""
+        """The declared types of columns; the column of groups is categorical."""
         from tunefree.stream.notation import ColumnTypes
 
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
         return types if self.groups is None else types._replace(categorical=(*types.categorical, self.groups))
 
     def bad_rows(self) -> BadRows:
-        """The handling of rows that cannot be used, with their tally."""
+        """The handling of unusable rows, with their counts."""
         from tunefree.stream.batch import BadRows
 
         skip, unlabelled = self.on_bad_row == SKIP, self.unlabelled == SKIP
         return BadRows(skip, unlabelled, classes=self.classes, target=self.target, loss=self.loss, names_columns=True)
 
     def further(self, asked: Plan) -> Plan:
-        """The plan for further rows of a model of this plan, which are learned in one pass.
+        """The plan for learning further rows with a model of this plan, in one pass.
 
-        ``asked`` says how these rows are read. Raises a ModelError if it asks for something else than this plan has.
+        ``asked`` has the parameters of reading. Raises a ModelError if its other parameters differ from this plan.
 
         >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1

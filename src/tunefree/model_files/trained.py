@@ -1,4 +1,4 @@
-"""Trained models and their files: a model with the encoder of its rows, its plan, and its progress."""
+"""Trained models and their files: a model with its encoder, its plan, and its progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tunefree.theory.rises import LossRises
 PATH_PROBLEM = (
     "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
 )
-MOST_SHOWN = 500  # letters of an error: a file could fill the screen
+MOST_SHOWN = 500  # characters of an error message: a file could inject a long one
 _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 
@@ -37,19 +37,19 @@ _WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError
 class Trained:
     """The contents of a model file: a model, the encoder of its features, and the progress of its training."""
 
-    model: Any  # its ``kind`` is one of ``KINDS``
+    model: Any  # its ``kind`` is a key of ``KINDS``
     encoder: Any
-    kind: str  # of the encoder: "table", or a format of text such as "svmlight"
+    kind: str  # source of the encoder: "table", or a text format such as "svmlight"
     plan: Plan
     progress: Progress
-    order: TargetSample | None = None  # whether the targets depend on the order of the rows, where it is known
-    held: Batch | None = None  # in a checkpoint, rows that wait for others of their group
-    rises: LossRises | None = None  # of the loss along the stream, where they are known
-    samples: ColumnSamples | None = None  # of columns that changed where it rose
-    estimator: dict[str, Any] | None = None  # that was saved, see :mod:`tunefree.estimators.model_file`
+    order: TargetSample | None = None  # for the test whether targets depend on the order of the rows
+    held: Batch | None = None  # in a checkpoint, rows that wait for the rest of their group
+    rises: LossRises | None = None  # rises of the loss along the stream
+    samples: ColumnSamples | None = None  # for the columns that changed at a rise
+    estimator: dict[str, Any] | None = None  # saved estimator, see :mod:`tunefree.estimators.model_file`
 
     def saved(self, encoder: Saved | None = None) -> Saved:
-        """The contents of a file: parts with arrays and a header each, and the rest of the header."""
+        """The contents of a file: the arrays and headers of all parts, and the rest of the header."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         for name in schemas.OF_STREAM:
             if getattr(self, name) is not None:
@@ -67,11 +67,10 @@ class Trained:
         encoder: Saved | None = None,
         only_for_prediction: bool = False,
     ) -> None:
-        """Write the model to a file; a ModelError if it cannot be written, and an earlier one of this name is
-        untouched.
+        """Write the model to a file. If this fails, a ModelError is raised and an existing file is unchanged.
 
-        ``encoder``: its state as it was after the last row learned, if it has read further since.
-        ``only_for_prediction``: whether to leave out what only learning and certificates need, of a pool.
+        ``encoder``: its state after the last learned row, if it has read further since. ``only_for_prediction``:
+        whether to leave out state of a pool that only learning and certificates need.
         """
         check_name(path)
         trained = self
@@ -82,22 +81,22 @@ class Trained:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
-        """A model that learns row by row, of a file."""
+        """Read a model that learns row by row."""
         return load(path, "linear")
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise a ModelError if a file is named as one that only an export writes."""
+    """Raise a ModelError if a file has the suffix of exported models."""
     if os.fspath(path).lower().endswith(".onnx"):
         remedy = "name a .model, and write ONNX with `tunefree export`, in Python with `model.export(path)`"
         raise ModelError(f"{path}: models that go on learning are not written as ONNX; {remedy}")
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
-    """Read a model of a file that may have been made to mislead: a checksum can be computed of anything.
+    """Read a model from a file that may be malicious: a checksum proves nothing about the contents.
 
-    ``kind`` is the only one that is accepted, "linear" or all. ``encoder_class`` is one for the rows of all models, by
-    default that of their source. Raises a ModelError if the file cannot be read, or its kind is not accepted.
+    ``kind`` is the only accepted kind, or None for all kinds. ``encoder_class`` is the class of the encoder, by default
+    the class for the source. Raises a ModelError if the file cannot be read, or its kind is not accepted.
     """
     arrays, header = storage.load(path)
     written = header.get("kind")
@@ -116,9 +115,9 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
 
 
 def _restored(arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any) -> Trained:
-    """The model of a file whose parts are as declared."""
+    """The model of a file whose header and arrays have been checked."""
     if encoder_class is None:
-        from tunefree.stream.source import encoder_of  # of Arrow, which predictions do without
+        from tunefree.stream.source import encoder_of  # imports Arrow, which predictions do not need
 
         encoder_class = encoder_of(header["source"])
     parts: dict[str, dict[str, np.ndarray]] = {"encoder": {}}
@@ -140,7 +139,7 @@ def _restored(arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_cla
 
 @contextmanager
 def refused(path: Any) -> Iterator[None]:
-    """A context in which any error refuses the file with a ModelError."""
+    """A context in which an error rejects the file with a ModelError."""
     remedy = "train again or restore it from a backup"
     try:
         yield
@@ -155,7 +154,7 @@ def refused(path: Any) -> Iterator[None]:
 
 
 def continued(trained: Trained) -> Trained:
-    """A model whose training has ended, as it was at the end of the first pass, ready to go on with that pass.
+    """A completely trained model with the progress at the end of the first pass, to continue that pass.
 
     Raises a ModelError if it is a checkpoint.
     """
@@ -164,11 +163,11 @@ def continued(trained: Trained) -> Trained:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
     first, rows = progress.progressive[:1], progress.progressive[0].rows
     begun = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
-    # Columns may come, of which an estimator of arrays knows nothing.
+    # Further rows may add columns that an estimator of arrays does not know.
     estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
     return replace(trained, progress=begun, estimator=estimator)
 
 
 def ended(trained: Trained, passes: int = 1) -> Trained:
-    """A model whose last pass ends here."""
+    """A model with a completed training."""
     return replace(trained, progress=replace(trained.progress, complete=True, number=passes, rows=0))

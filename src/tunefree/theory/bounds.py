@@ -1,8 +1,7 @@
 """Regret bounds of the papers, computed from the state of a learner after one pass.
 
 All theorems assume slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with
-Lipschitz constant L must first be divided by L. The bounds printed for the rows of a stream are for the algorithms of
-the papers.
+Lipschitz constant L must first be divided by L. Bounds printed for the rows of a stream are for the papers' algorithms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Tests for changes of columns, and of their relations to the target, between two samples of rows.
 
-The values of a column are binned: numbers by the quantiles of both samples together, missing values in a bin, and each
-category in a bin, except rare ones, which share a bin. Bins with too few rows for a test are merged. With counts x_b of
-n rows before, y_b of m rows after, and shares p_b = x_b / n, q_b = y_b / m, the distance is the total variation with
-its standard error,
+The values of a column are binned: numbers by the quantiles of both samples together, missing values, and each category;
+rare categories share a bin. Bins with too few rows for a test are merged. With counts x_b of n rows before, y_b of m
+rows after, and shares p_b = x_b / n, q_b = y_b / m, the distance is the total variation with its standard error,
 
     d = 1/2 sum_b |p_b - q_b|,  e^2 = (1 - s_p^2) / (4 n) + (1 - s_q^2) / (4 m),  s_p = sum_b sign(p_b - q_b) p_b,  (1)
 

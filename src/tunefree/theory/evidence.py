@@ -6,9 +6,9 @@ h_t the sample weight. Then every linear model u (d, K) satisfies
     sum_t h_t loss_t(p_t) - sum_t h_t loss_t(u x_t)  <=  sum_t h_t s_t . (p_t - u x_t)  =  C - sum_jk u_jk G_jk,
 
 where C = sum h s . p and G_jk = sum h s_k x_j: one scalar, and one number for each weight. (The proofs of the regret
-bounds of Orabona 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), bound the right side of this inequality.
-Here it is computed.) For |u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. The
-inequality says nothing about other rows.
+bounds of Orabona 2014 and of Kempka, Kotlowski, Warmuth 2019, equation (3), bound the right side. Here it is computed.)
+For |u_jk| max_t |x_tj| <= U the right side is at most C + U sum_jk |G_jk| / max_t |x_tj|. The inequality says nothing
+about other rows.
 
 With L = sum h loss(p), the total loss of u is thus at least A = L - C + u G. Nonnegative losses with H-Lipschitz slopes
 have a better bound. By Fenchel-Young loss(q) >= r s . q - loss*(r s) for any r in [0, 1]; loss* is 1/H-strongly
@@ -198,8 +198,7 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Obje
     """Evidence with more features and outputs, for an objective with the same number of outputs.
 
     The sums remain valid for models with more classes: the loss of such a model is at least the loss of its restriction
-    to the classes known when a row was learned. If the single margin m of two classes becomes one margin for each
-    class,
+    to the classes known at that row. If the single margin m of two classes becomes one margin for each class,
 
     - with the softmax m = u_1 x - u_0 x, since leaving out the other classes only lowers the loss, so G_0 = -G_1;
     - with one-against-all m = u_1 x, since the losses of the other classes are at least 0, so G_0 = 0.

@@ -13,8 +13,7 @@ value exceeds 1 / level with probability at most ``level``, for any distribution
 (Vovk, Gammerman, Shafer 2005, chapter 7, on betting against exchangeability). For sorted rows it is huge. A small value
 proves nothing.
 
-Numeric targets are binned by the quantiles of their own sample. The bins do not depend on the order, so the test
-remains valid.
+Numbers are binned by quantiles of their sample, which do not depend on the order, so the test remains valid.
 """
 
 from __future__ import annotations

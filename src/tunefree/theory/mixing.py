@@ -62,8 +62,7 @@ Features, not members, have weights. A generation that replaces another one in a
 is a fixed weight of, say, "the newest boosted trees". The feature of a sleeping member is 0, for w and for u. A class
 that appears later has a bias from then on, which is a new feature with its own wealth. When there are more than 64
 classes, biases end and both corrections restart, so the bound covers the rounds since then. Differences are clipped at
-10 before they become features, also for u. A round with gradients below 1e-15 is not learned; its terms are rounding
-errors.
+10 before they become features, also for u. A round with gradients below 1e-15 is not learned.
 
 **Theorem 3** (fixed weights, numbers). In round t let b be the base's prediction, r its residual, V(z) the loss of b +
 r z in units of twice the base's typical loss, all as before the round. A correction has z = sum_i w_i x_i, and predicts

@@ -23,11 +23,10 @@ at least 1 / level, so a long stream would certainly have false alarms. With wei
 is at most ``level`` for streams of any length (Ville's inequality). The price is a delay: after n rows a rise is
 significant when the gain is 1 / w_n times larger, and 1 / w_n grows as n (log n)^2. When R_t reaches 1 / level, the
 losses have risen. The start of the rise is the row where betting would have gained most, as in CUSUM. Then the test
-restarts with the following rows: for each further stretch of exchangeable losses the probability of a false alarm is
-also at most ``level``.
+restarts with the following rows: the probability of a false alarm is at most ``level`` for each further stretch of
+exchangeable losses.
 
-The ratio of two tiny losses is meaningless. So losses below a tenth of a scale, such as the loss of a constant
-prediction, are equal.
+The ratio of two tiny losses is meaningless. So losses below a tenth of a scale, such as the loss of a guess, are equal.
 """
 
 from __future__ import annotations
