@@ -145,7 +145,7 @@ def test_descriptions_that_lie_are_refused_before_memory_is_taken(tmp_path, chan
 @pytest.mark.parametrize("piece", [b"", b"\x02", bytes(23), bytes(25), bytes(2**20)])
 def test_pieces_that_do_not_fit_are_refused(tmp_path, monkeypatch, piece):
     """Among them one that grows much when it is decompressed."""
-    monkeypatch.setattr(storage, "_pieces", lambda *_, **__: iter([piece]))
+    monkeypatch.setattr(storage, "_chunks", lambda *_, **__: iter([piece]))
     storage.save(tmp_path / "model", {"weights": np.zeros(3)}, {})
     with pytest.raises(ModelError, match="damaged"):
         storage.load(tmp_path / "model")

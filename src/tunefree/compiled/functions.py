@@ -130,11 +130,11 @@ def compiled(function: Callable[..., Any]) -> Compiled:
     return Compiled(function)
 
 
-def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+def _picker(indices: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """A function that returns the elements of a sequence at some indices."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return (lambda values: (values[places[0]],)) if places else (lambda values: ())
+    if len(indices) > 1:
+        return itemgetter(*indices)
+    return (lambda values: (values[indices[0]],)) if indices else (lambda values: ())
 
 
 def _signed(number: Any) -> Any:
@@ -150,9 +150,9 @@ def checked_lengths(declaration: Declaration, shapes: tuple[Any, ...], dtypes: t
         if dtype != np.dtype(expected) or len(shape) != len(axes or ()):
             raise TypeError(f"{_declared(name, expected, axes)}, not {dtype}[{', '.join(map(str, shape))}]")
         for axis, length in zip(axes or (), shape, strict=True):
-            other = int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
-            if length != other:
-                raise ValueError(f"{name} has {length} {axis}, not {other}")
+            expected_length = int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
+            if length != expected_length:
+                raise ValueError(f"{name} has {length} {axis}, not {expected_length}")
     if "padded" in declaration.axes and lengths["padded"] % LANES:
         raise ValueError(f"{declaration.name} is for several outputs: their padded number is a multiple of {LANES}")
     return [lengths[axis] for axis in declaration.axes]

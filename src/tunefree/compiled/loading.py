@@ -78,14 +78,14 @@ def tell(level: int, line: str, *reasons: str) -> None:
 def cache_path(declaration: Declaration) -> Path | None:
     """The cache file of a compiled function for this processor and compiler, in ``TUNEFREE_CACHE`` or the user's cache
     directory; None without a home directory."""
-    folder = os.environ.get("TUNEFREE_CACHE", "")
-    if not folder:
+    directory = os.environ.get("TUNEFREE_CACHE", "")
+    if not directory:
         try:
-            folder = f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/tunefree"
+            directory = f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/tunefree"
         except RuntimeError:  # no home directory, as in some containers
             return None
     key = hashlib.sha256(repr((declaration.digest, llvmlite.__version__, processor())).encode()).hexdigest()
-    return Path(folder) / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
+    return Path(directory) / f"{re.sub(r'[^0-9A-Za-z.]', '-', declaration.name)}-{key[:32]}.code"
 
 
 def cached_code(path: Path) -> bytes | None:

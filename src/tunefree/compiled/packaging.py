@@ -58,15 +58,15 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
     """The reason why a file is unusable, or an empty string; and the bitcode by name."""
     try:
         header, _, codes = lzma.decompress(path.read_bytes()).partition(b"\n")
-        known: dict[str, Any] = json.loads(header)
-        here, written = llvm.llvm_version_info[0], known["llvm"]
-        sizes = [(name, digest, size) for name, digest, size in known["kernels"]]
+        content: dict[str, Any] = json.loads(header)
+        version, needed = llvm.llvm_version_info[0], content["llvm"]
+        sizes = [(name, digest, size) for name, digest, size in content["kernels"]]
     except OSError as error:
         return f"{path.name} of the package cannot be read ({error.strerror})", {}
     except (lzma.LZMAError, EOFError, ValueError):
         return f"{path.name} of the package is damaged; install it anew", {}
-    if here < written:
-        return f"{path.name} is for LLVM {written} or later, and this llvmlite has LLVM {here}; upgrade llvmlite", {}
+    if version < needed:
+        return f"{path.name} is for LLVM {needed} or later, and this llvmlite has LLVM {version}; upgrade llvmlite", {}
     bitcodes, start = {}, 0
     for name, digest, size in sizes:
         bitcodes[name] = Bitcode(digest, codes[start : start + size])
@@ -78,11 +78,11 @@ def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
 def all_compiled() -> list[Declaration]:
     """The compiled functions in the modules of the package, and those listed by their ``all_compiled``."""
     functions: dict[str, Declaration] = {}
-    for place in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
-        if place.name.endswith(("__main__", ".packaging")):
+    for info in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
+        if info.name.endswith(("__main__", ".packaging")):
             continue
         try:
-            module: Any = import_module(place.name)
+            module: Any = import_module(info.name)
         except ModuleNotFoundError:  # an extra that is not installed, such as uvicorn
             continue
         listed = module.all_compiled() if hasattr(module, "all_compiled") else []

@@ -42,10 +42,10 @@ def described(group: type[Described]) -> type[Described]:
     """
     sections = sections_of(group.__doc__)
     by_name: dict[str, Any] = {entry.name: entry for entry in fields(group)}  # type: ignore[arg-type]
-    names = [name for kind in group.__mro__ for name in inspect.get_annotations(kind) if name in by_name]
-    sections["Parameters"] = "\n".join(map(_of_field, map(by_name.__getitem__, dict.fromkeys(names))))
+    names = [name for base in group.__mro__ for name in inspect.get_annotations(base) if name in by_name]
+    sections["Parameters"] = "\n".join(map(_parameter_entry, map(by_name.__getitem__, dict.fromkeys(names))))
     sections["Attributes"] = "\n".join(_attributes(group).values())
-    inherited = [sections_of(kind.__doc__) for kind in group.__mro__ if "__dataclass_fields__" in vars(kind)]
+    inherited = [sections_of(base.__doc__) for base in group.__mro__ if "__dataclass_fields__" in vars(base)]
     sections["References"] = next(filter(None, (part.get("References") for part in inherited)), "")
     details = (part[""].partition("\n\n")[2] for part in inherited)
     sections[""] = "\n\n".join(filter(None, [sections[""].partition("\n\n")[0], next(filter(None, details), "")]))
@@ -67,9 +67,9 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 
     def decorated(method: Any) -> Any:
         sections, names = sections_of(method.__doc__), list(inspect.signature(method).parameters)
-        written = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
-        present = [*(descriptions[name] for name in names if name in descriptions), *filter(None, written)]
-        sections["Parameters"] = "\n".join(sorted(present, key=lambda text: names.index(text.split(" : ")[0])))
+        own_entries = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
+        entries = [*(descriptions[name] for name in names if name in descriptions), *filter(None, own_entries)]
+        sections["Parameters"] = "\n".join(sorted(entries, key=lambda text: names.index(text.split(" : ")[0])))
         if inspect.signature(method).return_annotation in ("Self", Self):
             sections["Returns"] = "self"
         method.__doc__ = _joined(sections)
@@ -94,14 +94,14 @@ def _joined(sections: dict[str, str]) -> str:
     return "\n\n".join([sections[""], *parts])
 
 
-def _of_field(entry: Field[Any]) -> str:
+def _parameter_entry(entry: Field[Any]) -> str:
     """The entry of a parameter in a section."""
-    record, usual = entry.metadata["parameter"], default_of(entry)
-    usual = "" if usual is MISSING else ", optional" if usual is None else f", default={usual!r}"
+    record, default = entry.metadata["parameter"], default_of(entry)
+    default = "" if default is MISSING else ", optional" if default is None else f", default={default!r}"
     names = [name for name in str(entry.type).split(" | ") if name != "None"]
     if record.choices:
         names = [f"{{{', '.join(map(repr, record.choices))}}}", *(name for name in names if name != "str")]
-    return _entry(entry.name, (record.types or " or ".join(names)) + usual, record.meaning)
+    return _entry(entry.name, (record.types or " or ".join(names)) + default, record.meaning)
 
 
 def _entry(name: str, types: str, meaning: str) -> str:
@@ -114,10 +114,10 @@ def _entry(name: str, types: str, meaning: str) -> str:
 def _attributes(group: type) -> dict[str, str]:
     """The entries of the attributes of a class, by name."""
     entries: dict[str, str] = {}
-    for kind in group.__mro__:
-        for entry in re.split(r"\n(?=\S)", sections_of(kind.__doc__).get("Attributes", "")):
+    for base in group.__mro__:
+        for entry in re.split(r"\n(?=\S)", sections_of(base.__doc__).get("Attributes", "")):
             entries.setdefault(entry.partition(" : ")[0], entry)
-        for name, attribute in vars(kind).items():
+        for name, attribute in vars(base).items():
             if isinstance(attribute, property) and re.fullmatch(r"[a-z]\w*_", name) and name not in entries:
                 types = str(inspect.signature(attribute.fget).return_annotation).replace("np.", "")  # type: ignore
                 paragraph = inspect.cleandoc(attribute.__doc__ or "").partition("\n\n")[0]

@@ -34,11 +34,11 @@ class DataError(TunefreeError):
         remedy: str | None = None,
     ) -> None:
         self.problem, self.file, self.row, self.column, self.remedy = problem, file, row, column, remedy
-        place = [file] if file else []
-        place += [f"row {row}"] if row is not None else []
-        place += [f"column {column!r}"] if column is not None else []
-        where = ", ".join(place) + ": " if place else ""
-        super().__init__(where + problem + (f"; {remedy}" if remedy else ""))
+        location = [file] if file else []
+        location += [f"row {row}"] if row is not None else []
+        location += [f"column {column!r}"] if column is not None else []
+        prefix = ", ".join(location) + ": " if location else ""
+        super().__init__(prefix + problem + (f"; {remedy}" if remedy else ""))
 
 
 class ModelError(TunefreeError):
@@ -61,10 +61,10 @@ def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
     >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("target", ["age"], NEAR)
     ('Diesel', 'amount', None)
     """
-    spelt, plain = _plain(name), {_plain(other): other for other in reversed(known[:MOST_NAMES])}
-    near = [other for other in plain if len(spelt) < 2 * len(other) and len(other) < 2 * len(spelt)]
-    close = get_close_matches(spelt, near, 1, least)
-    return plain[close[0]] if close else None
+    key, by_key = _plain(name), {_plain(other): other for other in reversed(known[:MOST_NAMES])}
+    candidates = [other for other in by_key if len(key) < 2 * len(other) and len(other) < 2 * len(key)]
+    matches = get_close_matches(key, candidates, 1, least)
+    return by_key[matches[0]] if matches else None
 
 
 def _plain(name: str) -> str:

@@ -114,8 +114,8 @@ class State:
         blocks = {axes: block for block, axes in BLOCKS.items()}
         for field in [field for field in cls.fields if field.axes in blocks]:
             block, k = blocks[field.axes], counts[blocks[field.axes]]
-            place = (slice(None), k) if FEATURE in field.axes else (k,) if field.axes else (slice(k, k + 1),)
-            cls.places[field.name], counts[block] = (block, place), k + 1
+            subscripts = (slice(None), k) if FEATURE in field.axes else (k,) if field.axes else (slice(k, k + 1),)
+            cls.places[field.name], counts[block] = (block, subscripts), k + 1
         cls.alone = tuple(field.name for field in cls.fields if field.name not in cls.places)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
@@ -169,9 +169,9 @@ class State:
         """The blocks without their views, for copies."""
         return {"n_features": self.n_features, "n_outputs": self.n_outputs, "blocks": self.blocks}
 
-    def __setstate__(self, known: dict[str, Any]) -> None:
-        self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
-        for name, block in zip((*BLOCKS, *self.alone), known["blocks"], strict=True):
+    def __setstate__(self, contents: dict[str, Any]) -> None:
+        self.n_features, self.n_outputs = contents["n_features"], contents["n_outputs"]
+        for name, block in zip((*BLOCKS, *self.alone), contents["blocks"], strict=True):
             setattr(self, name, block)
         self._set_views()
 
@@ -189,15 +189,15 @@ class State:
 
         Further axes are truncated to the new capacity.
         """
-        other = self.blank(n_features, n_outputs)
+        larger = self.blank(n_features, n_outputs)
         for field in self.fields:
-            source, target = self[field.name], other[field.name]
-            kept = [slice(min(pair)) for pair in zip(source.shape, target.shape, strict=True)]
-            placed = list(kept)
+            source, target = self[field.name], larger[field.name]
+            source_slices = [slice(min(pair)) for pair in zip(source.shape, target.shape, strict=True)]
+            target_slices = list(source_slices)
             if OUTPUT in field.axes:
-                placed[field.axes.index(OUTPUT)] = slice(first, first + self.n_outputs)
-            target[tuple(placed)] = source[tuple(kept)]
-        return other
+                target_slices[field.axes.index(OUTPUT)] = slice(first, first + self.n_outputs)
+            target[tuple(target_slices)] = source[tuple(source_slices)]
+        return larger
 
     def forget(self, features: slice | np.ndarray) -> None:
         """Reset some features in place, as if they had never been seen; sums over features are unchanged."""
@@ -247,10 +247,10 @@ def views_source(cls: type[State], prefix: str) -> Iterator[str]:
     """The Python expression of the view of each field, with a prefix before the names of blocks."""
     for field in cls.fields:
         block, subscripts = cls.places.get(field.name, (field.name, ()))
-        yield f"{prefix}{block}" + f"[{', '.join(map(_written, subscripts))}]" * bool(subscripts)
+        yield f"{prefix}{block}" + f"[{', '.join(map(_expression, subscripts))}]" * bool(subscripts)
 
 
-def _written(subscript: int | slice) -> str:
+def _expression(subscript: int | slice) -> str:
     """The Python expression of a subscript."""
     if isinstance(subscript, int):
         return str(subscript)

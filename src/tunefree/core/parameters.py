@@ -94,7 +94,7 @@ class Parameter:
         kinds = [get_origin(alternative) or alternative for alternative in alternatives if alternative is not NoneType]
         if not set(kinds) <= set(KINDS) or (value is None and NoneType in alternatives):
             return ""
-        if any(_is_of(alternative, value) and self._allows(alternative, value) for alternative in kinds):
+        if any(_has_type(alternative, value) and self._allows(alternative, value) for alternative in kinds):
             return ""
         parts = [*map(repr, self.choices)] if str in kinds else []
         limits = {"of at least": self.low, "above": self.above, "at most": self.high, "below": self.below}
@@ -116,7 +116,7 @@ class Parameter:
         return not is_number or all(limit is None or is_within(value, limit) for limit, is_within in limits)
 
 
-def _is_of(kind: Any, value: Any) -> bool:
+def _has_type(kind: Any, value: Any) -> bool:
     """Whether a value is acceptable for a type."""
     if kind is Callable:
         return callable(value)
@@ -191,8 +191,8 @@ class Parameters:
 
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
-        usual = {entry.name: default_of(entry) for entry in fields(self) if "parameter" in entry.metadata}
-        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
+        defaults = {entry.name: default_of(entry) for entry in fields(self) if "parameter" in entry.metadata}
+        return {name: getattr(self, name) for name, value in defaults.items() if getattr(self, name) != value}
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
         """Raise an error if a parameter that differs from its default has no effect under these scopes."""
@@ -228,8 +228,8 @@ def records_of(group: Any) -> dict[str, Parameter]:
 @cache
 def _fields_of(group: Any) -> dict[str, tuple[Any, Parameter]]:
     """The types and the records of a group's parameters; cached because resolving annotations is slow."""
-    hints, described = get_type_hints(group), [entry for entry in fields(group) if "parameter" in entry.metadata]
-    return {entry.name: (hints[entry.name], entry.metadata["parameter"]) for entry in described}
+    hints, entries = get_type_hints(group), [entry for entry in fields(group) if "parameter" in entry.metadata]
+    return {entry.name: (hints[entry.name], entry.metadata["parameter"]) for entry in entries}
 
 
 def option(name: str) -> str:

@@ -131,8 +131,8 @@ class _Number(Declared):
         check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
 
     def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
-        value, before = check_header(_plain(header[self.key]), self.kind, key), vars(owner).get(self.name)
-        return type(before)(value) if type(before) in (tuple, float) else value
+        value, current = check_header(_plain(header[self.key]), self.kind, key), vars(owner).get(self.name)
+        return type(current)(value) if type(current) in (tuple, float) else value
 
 
 class _Child(Declared):
@@ -168,34 +168,34 @@ class _Child(Declared):
             return
         kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
         check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
-        for place, child_header in _children_of(value, self.is_many):
-            child_kind = self._kind_of(header, child_header, place)
-            declared |= declared_arrays(child_kind, child_header, _under(key, place), axes | self.axes)
+        for position, child_header in _children_of(value, self.is_many):
+            child_kind = self._kind_of(header, child_header, position)
+            declared |= declared_arrays(child_kind, child_header, _subkey(key, position), axes | self.axes)
 
     def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
         value = header.get(self.key, {})
         if value is None:
             return None
         children = {
-            place: restored(self._blank_of(owner, header, one, place), _under(key, place), arrays, one)
-            for place, one in _children_of(value, self.is_many)
+            position: restored(self._blank_of(owner, header, item, position), _subkey(key, position), arrays, item)
+            for position, item in _children_of(value, self.is_many)
         }
         if not self.is_many:
             return children[""]
         return list(children.values()) if isinstance(value, list) else children
 
-    def _kind_of(self, header: dict[str, Any], child_header: Any, place: str) -> Any:
-        return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, place)
+    def _kind_of(self, header: dict[str, Any], child_header: Any, position: str) -> Any:
+        return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, position)
 
-    def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, place: str) -> Any:
+    def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, position: str) -> Any:
         """The object to fill from a file; a NamedTuple class itself, as it is instantiated later."""
         if self.make is not None:
             return self.make(owner, child_header)
-        before = None if isinstance(owner, type) else getattr(owner, self.name, None)
+        current = None if isinstance(owner, type) else getattr(owner, self.name, None)
         if self.is_many:
-            before = before[int(place)] if isinstance(before, list) and int(place) < len(before) else None
-        kind = self._kind_of(header, child_header, place)
-        return before if before is not None else kind if hasattr(kind, "_fields") else kind()
+            current = current[int(position)] if isinstance(current, list) and int(position) < len(current) else None
+        kind = self._kind_of(header, child_header, position)
+        return current if current is not None else kind if hasattr(kind, "_fields") else kind()
 
 
 array: Any = _Array
@@ -238,8 +238,8 @@ class Part:
             annotated = {name for name, kind in get_annotations(base).items() if "ClassVar" not in str(kind)}
             if base is not Part and (bare := sorted(annotated - declared.keys())):
                 raise TypeError(f"{cls.__name__}.{bare[0]} has no role: declare it by tunefree.core.part")
-        for name, one in declared.items():
-            if one.role == RECORD and one.blank is None and not isinstance(one, _Number):
+        for name, field in declared.items():
+            if field.role == RECORD and field.blank is None and not isinstance(field, _Number):
                 raise TypeError(f"{cls.__name__}.{name} is a record without a blank")
         cls.fields_of_part = declared
 
@@ -279,17 +279,17 @@ class Part:
     def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
         self.prepare()
         self.check_declared()
-        shared, other = memo.get(_SHARED, (FIXED,)), object.__new__(type(self))
-        memo[id(self)] = other
+        shared, duplicate = memo.get(_SHARED, (FIXED,)), object.__new__(type(self))
+        memo[id(self)] = duplicate
         for name, declared in self.fields_of_part.items():
             if declared.role == SCRATCH:
-                setattr(other, name, declared.blank and declared.blank(other))
+                setattr(duplicate, name, declared.blank and declared.blank(duplicate))
                 continue
             is_attribute, value = name in vars(self), declared.value(self)
             value = memo.get(id(value), value) if declared.role in shared else copy.deepcopy(value, memo)
-            (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
-        other.complete()
-        return other
+            (partial(setattr, duplicate, name) if is_attribute else partial(declared.write, duplicate))(value)
+        duplicate.complete()
+        return duplicate
 
     def reduce(self) -> None:
         """Keep only the state that predictions need, not the state for learning."""
@@ -317,8 +317,8 @@ def _parts_in(value: Any) -> Iterator[Part]:
     if isinstance(value, Part):
         yield value
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _parts_in(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _parts_in(item)
 
 
 def _children_of(header: Any, is_many: bool) -> list[tuple[str, Any]]:
@@ -326,10 +326,10 @@ def _children_of(header: Any, is_many: bool) -> list[tuple[str, Any]]:
     if not is_many:
         return [("", header)]
     pairs = header.items() if isinstance(header, dict) else enumerate(header)
-    return [(str(place), child_header) for place, child_header in pairs]
+    return [(str(position), child_header) for position, child_header in pairs]
 
 
-def _under(key: str, name: str) -> str:
+def _subkey(key: str, name: str) -> str:
     return f"{key}.{name}" if key and name else key or name
 
 
@@ -338,9 +338,9 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -359,11 +359,11 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
     if value is None:
         return None
     if isinstance(value, list):
-        return [_saved(one, _under(key, str(place)), arrays) for place, one in enumerate(value)]
+        return [_saved(item, _subkey(key, str(index)), arrays) for index, item in enumerate(value)]
     header: dict[str, Any] = {}
     if isinstance(value, dict):
-        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
-        return {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
+        saved = {name: _saved(item, _subkey(key, name), arrays) for name, item in value.items()}
+        return {name: saved[name] for name, item in value.items() if not isinstance(item, np.ndarray)}
     if isinstance(value, np.ndarray):
         arrays[key] = value
         return header
@@ -372,7 +372,7 @@ def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
         value.check_declared()
     kind: Any = type(value)
     for field in fields_of(kind):
-        field.save(value, _under(key, field.key), arrays, header)
+        field.save(value, _subkey(key, field.key), arrays, header)
     return header
 
 
@@ -382,7 +382,7 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
     Arrays whose shapes differ from the blank value raise a ModelError.
     """
     kind: Any = blank if isinstance(blank, type) else type(blank)
-    fields = [(field, _under(key, field.key)) for field in fields_of(kind)]
+    fields = [(field, _subkey(key, field.key)) for field in fields_of(kind)]
     if issubclass(kind, State):
         return blank.restored({field.name: arrays[child_key] for field, child_key in fields})
     if issubclass(kind, Part):
@@ -393,9 +393,9 @@ def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -
         return blank
     values = {field.name: field.restored(blank, child_key, arrays, {}) for field, child_key in fields}
     for field, child_key in fields if blank is not kind else ():
-        before, value = getattr(blank, field.name), values[field.name]
-        if isinstance(before, np.ndarray) and before.shape != value.shape:
-            raise ModelError(f"{child_key} has the shape {value.shape}, not {before.shape}")
+        current, value = getattr(blank, field.name), values[field.name]
+        if isinstance(current, np.ndarray) and current.shape != value.shape:
+            raise ModelError(f"{child_key} has the shape {value.shape}, not {current.shape}")
     return kind(**values)
 
 
@@ -439,7 +439,7 @@ def declared_arrays(kind: Any, header: Any, key: str = "", axes: dict[str, Any] 
     check_header(header, {}, key)
     known, declared = {} if axes is None or issubclass(kind, Part) else axes, dict[str, Array]()
     for field in fields_of(kind):
-        field.declare(header, _under(key, field.key), declared, known)
+        field.declare(header, _subkey(key, field.key), declared, known)
     return declared
 
 

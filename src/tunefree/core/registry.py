@@ -59,8 +59,8 @@ class Registry(Mapping[str, Any]):
         ModelError
             If the name is taken by another object.
         """
-        known = self._entries.setdefault(name, entry)
-        if known != entry and not (isinstance(entry, str) and self[name] is load(entry)):
+        registered = self._entries.setdefault(name, entry)
+        if registered != entry and not (isinstance(entry, str) and self[name] is load(entry)):
             raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
 
     def __getitem__(self, name: str) -> Any:

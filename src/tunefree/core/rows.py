@@ -93,10 +93,10 @@ def words_of(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int)
     if len(parts) > 1:
         order = np.argsort(rows, kind="stable")
         rows, features, values = rows[order], features[order], values[order]
-    known = features > 0
+    is_feature = features > 0
     pointers = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows[known], minlength=n), out=pointers[1:])
-    return sparse(pointers, features[known], values[known])
+    np.cumsum(np.bincount(rows[is_feature], minlength=n), out=pointers[1:])
+    return sparse(pointers, features[is_feature], values[is_feature])
 
 
 def table(

@@ -136,7 +136,7 @@ def check_header(value: Any, kind: Any, where: str = "") -> Any:
     if isinstance(kind, Sequence):
         if not isinstance(value, list) or len(value) > kind.most:
             raise ModelError(f"{where} is {_shown(value)}, not a list of at most {kind.most:,} as it should be")
-        return [check_header(entry, kind.of, f"{where}.{place}") for place, entry in enumerate(value)]
+        return [check_header(entry, kind.of, f"{where}.{index}") for index, entry in enumerate(value)]
     if isinstance(kind, Mapping | dict):
         if not isinstance(value, dict):
             raise ModelError(f"{where or 'the header'} is {_shown(value)}, not a mapping as it should be")

@@ -31,7 +31,7 @@ MARK = b"tunefree"
 FORMAT = 14  # increased whenever older files, or newer files in older versions, become unreadable
 FREE, MOST_TIMES = 2**24, 64  # bytes, and ratio; see above
 LEVEL = 1  # of compression: level 6 takes 50 % more time for 3 % fewer bytes
-_PIECE = 2**18  # bytes of a chunk
+_CHUNK = 2**18  # bytes of a chunk
 _LENGTH = 8  # bytes of a length, and of the format version
 _DIGEST = hashlib.sha256().digest_size
 DTYPES = {
@@ -62,35 +62,35 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str
     """Write arrays and a header in JSON text, see :func:`save`."""
     digest = hashlib.sha256()
     with whole_file(Path(path)) as file:
-        for piece in _written(arrays, text):
-            digest.update(piece)
-            file.write(piece)
+        for chunk in _chunks_of_file(arrays, text):
+            digest.update(chunk)
+            file.write(chunk)
         file.write(digest.digest())
 
 
-def _written(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
+def _chunks_of_file(arrays: dict[str, np.ndarray], text: str) -> Iterator[bytes]:
     """The bytes of a file of arrays and a header in JSON text, up to the checksum."""
-    described: dict[str, Any] = {}
-    names: dict[Any, str] = {}
+    descriptions: dict[str, Any] = {}
+    names_by_content: dict[Any, str] = {}
     declared = stored = 0
     yield MARK + _length(FORMAT)
     for name, array in sorted(arrays.items()):
-        pieces = [zlib.compress(piece, LEVEL) for piece in _pieces(array)]
-        content = array.dtype.name, array.shape, hashlib.sha256(b"".join(pieces)).digest()
+        chunks = [zlib.compress(chunk, LEVEL) for chunk in _chunks(array)]
+        content = array.dtype.name, array.shape, hashlib.sha256(b"".join(chunks)).digest()
         declared += array.nbytes
-        if content in names and declared <= FREE + MOST_TIMES * stored:
-            described[name] = names[content]
+        if content in names_by_content and declared <= FREE + MOST_TIMES * stored:
+            descriptions[name] = names_by_content[content]
             continue
-        if declared > FREE + MOST_TIMES * (stored + sum(map(len, pieces))):
-            pieces = [zlib.compress(piece, 0) for piece in _pieces(array)]
-        stored += sum(map(len, pieces))
-        names[content], described[name] = name, [*content[:2], [*map(len, pieces)]]
-        yield from pieces
-    description = zlib.compress(f'{{"arrays":{json.dumps(described)},"header":{text}}}'.encode(), LEVEL)
+        if declared > FREE + MOST_TIMES * (stored + sum(map(len, chunks))):
+            chunks = [zlib.compress(chunk, 0) for chunk in _chunks(array)]
+        stored += sum(map(len, chunks))
+        names_by_content[content], descriptions[name] = name, [*content[:2], [*map(len, chunks)]]
+        yield from chunks
+    description = zlib.compress(f'{{"arrays":{json.dumps(descriptions)},"header":{text}}}'.encode(), LEVEL)
     yield description + _length(len(description))
 
 
-def _pieces(array: np.ndarray) -> Iterator[bytes]:
+def _chunks(array: np.ndarray) -> Iterator[bytes]:
     """The bytes of an array in chunks: the first bytes of all numbers of a chunk, the second bytes, and so on."""
     flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
     for part in _parts(flat):
@@ -99,7 +99,7 @@ def _pieces(array: np.ndarray) -> Iterator[bytes]:
 
 def _parts(flat: np.ndarray) -> list[np.ndarray]:
     """The chunks of a one-dimensional array, as views."""
-    step = _PIECE // flat.itemsize
+    step = _CHUNK // flat.itemsize
     return [flat[start : start + step] for start in range(0, len(flat), step)]
 
 
@@ -117,12 +117,12 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
 
     A file that is missing, not a tunefree model, truncated, changed, or of another format version raises a ModelError.
     """
-    with _opened(path) as (file, size):
+    with _open(path) as (file, size):
         file.seek(0)
-        digest, left = hashlib.sha256(), size - _DIGEST
-        while left > 0 and (piece := file.read(min(left, _PIECE))):
-            digest.update(piece)
-            left -= len(piece)
+        digest, remaining = hashlib.sha256(), size - _DIGEST
+        while remaining > 0 and (chunk := file.read(min(remaining, _CHUNK))):
+            digest.update(chunk)
+            remaining -= len(chunk)
         if file.read() != digest.digest():
             raise ModelError(f"{path}: damaged (its checksum does not match); train again or restore it from a backup")
         try:
@@ -146,21 +146,21 @@ def _contents(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], dict[st
     if not isinstance(arrays, dict) or not isinstance(header, dict):
         raise ValueError("its description is not a mapping")
     declared = stored = 0
-    for place in arrays.values():
-        dtype, shape, lengths = arrays[place] if isinstance(place, str) else place
+    for entry in arrays.values():
+        dtype, shape, lengths = arrays[entry] if isinstance(entry, str) else entry
         if not all(type(number) is int and number >= 0 for number in [*shape, *lengths]):
             raise ValueError("a length is not a whole number from 0")
         declared += DTYPES[dtype].itemsize * math.prod(shape)
-        stored += 0 if isinstance(place, str) else sum(lengths)
+        stored += 0 if isinstance(entry, str) else sum(lengths)
     if declared > most:
         raise ValueError(f"it declares {declared:,} bytes, and a file of {size:,} bytes may hold {most:,}")
     if stored != end - start:
         raise ValueError("its arrays do not fill it")
     file.seek(start)
-    read: dict[str, np.ndarray] = {}
-    for name, place in arrays.items():
-        read[name] = read[place].copy() if isinstance(place, str) else _array(file, *place)
-    return read, header
+    loaded: dict[str, np.ndarray] = {}
+    for name, entry in arrays.items():
+        loaded[name] = loaded[entry].copy() if isinstance(entry, str) else _array(file, *entry)
+    return loaded, header
 
 
 def _array(file: BinaryIO, name: str, shape: list[int], lengths: list[int]) -> np.ndarray:
@@ -184,7 +184,7 @@ def _decompressed(data: bytes, most: int) -> bytes:
 
 def digest_of(path: str | os.PathLike[str]) -> str:
     """The hexadecimal checksum stored in a file; it is not verified."""
-    with _opened(path) as (file, size):
+    with _open(path) as (file, size):
         file.seek(size - _DIGEST)
         return file.read().hex()
 
@@ -198,7 +198,7 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
+def _open(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
     """A model file of this format version, opened for reading, and its size in bytes."""
     try:
         with open(path, "rb") as file:
@@ -229,9 +229,9 @@ def check_writable(path: Path) -> None:
         if not os.access(path, os.W_OK):
             raise ModelError(f"{path}: writing to this device is not permitted; name a file")
         return
-    handle, part = _beside(path)
+    handle, temporary = _temporary_file(path)
     os.close(handle)
-    os.unlink(part)
+    os.unlink(temporary)
 
 
 def make_folder(path: Path) -> None:
@@ -262,18 +262,18 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         except OSError as error:
             raise ModelError(f"{path}: cannot be written ({error.strerror or error}); name a file") from None
         return
-    handle, part = _beside(path)
+    handle, temporary = _temporary_file(path)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        os.replace(temporary, path)
     except OSError as error:
         problem = error.strerror or error
         raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _is_device(path: Path) -> bool:
@@ -281,16 +281,16 @@ def _is_device(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _beside(path: Path) -> tuple[int, Path]:
+def _temporary_file(path: Path) -> tuple[int, Path]:
     """The handle and the path of a new file in the folder of ``path``, with the mode of an existing file."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        handle = os.open(part, flags, 0o666 if mode is None else mode)  # the umask applies
+        handle = os.open(temporary, flags, 0o666 if mode is None else mode)  # the umask applies
         if mode is not None:
-            os.chmod(part, mode)
-        return handle, part
+            os.chmod(temporary, mode)
+        return handle, temporary
     except OSError as error:
         raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 

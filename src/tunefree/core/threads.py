@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy.random  # noqa: F401 - NumPy imports it lazily, which is not thread-safe
 
-_here = threading.local()
+_local = threading.local()
 FEW = 256  # rows; fewer are not worth a thread
 LOWER = 5  # increment of the nice value
 
 
 def count() -> int:
     """The number of threads that may work for this one: the number of processors, or the limit of :func:`at_most`."""
-    most = getattr(_here, "most", None)
-    if callable(most):
-        most = _here.most = most()
-    return most or os.cpu_count() or 1
+    limit = getattr(_local, "most", None)
+    if callable(limit):
+        limit = _local.most = limit()
+    return limit or os.cpu_count() or 1
 
 
 @contextmanager
@@ -39,12 +39,12 @@ def at_most(n: int | Callable[[], int]) -> Iterator[None]:
     ...     count()
     3
     """
-    before = getattr(_here, "most", None)
-    _here.most = n
+    previous = getattr(_local, "most", None)
+    _local.most = n
     try:
         yield
     finally:
-        _here.most = before
+        _local.most = previous
 
 
 def lower_priority() -> None:
@@ -53,31 +53,31 @@ def lower_priority() -> None:
         lower = min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER, 19)  # 0 is this thread, 19 the lowest priority
         with suppress(OSError):  # a sandbox may forbid it
             os.setpriority(os.PRIO_PROCESS, 0, lower)
-        _here.is_lower = True
+        _local.is_lower = True
 
 
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
     """Call a function for each member, in threads if there are enough rows; these threads do not start others."""
-    left = deque(arguments)  # threads take arguments from the queue: submitting each call separately is slower
-    if len(left) < 2 or rows < FEW or getattr(_here, "works", False) or count() == 1:
-        for argument in left:
+    queue = deque(arguments)  # threads take arguments from the queue: submitting each call separately is slower
+    if len(queue) < 2 or rows < FEW or getattr(_local, "works", False) or count() == 1:
+        for argument in queue:
             function(*argument)
         return
 
     def work() -> None:
         while True:
             try:
-                argument = left.popleft()
+                argument = queue.popleft()
             except IndexError:  # a thread took the last one
                 return
             function(*argument)
 
-    futures = [_threads(count(), "tunefree-member", _is_lower()).submit(work) for _ in range(min(count(), len(left)))]
+    futures = [_pool(count(), "tunefree-member", _is_lower()).submit(work) for _ in range(min(count(), len(queue)))]
     try:
         for future in futures:
             future.result()
     except BaseException:
-        left.clear()
+        queue.clear()
         wait(futures)  # no thread continues after the caller has failed
         raise
 
@@ -116,7 +116,7 @@ def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a separate thread, or immediately in this thread if only one may be used."""
     if count() == 1:
         return now(function, *arguments)
-    return _threads(2, "tunefree-grower", _is_lower()).submit(function, *arguments)
+    return _pool(2, "tunefree-grower", _is_lower()).submit(function, *arguments)
 
 
 @cache
@@ -165,15 +165,15 @@ def _libraries() -> Any:
 
 
 def _is_lower() -> bool:
-    return getattr(_here, "is_lower", False)
+    return getattr(_local, "is_lower", False)
 
 
 @cache
-def _threads(n: int, name: str, are_lower: bool) -> ThreadPoolExecutor:
+def _pool(n: int, name: str, are_lower: bool) -> ThreadPoolExecutor:
     """A pool of threads; each inherits the priority of the thread that starts it."""
-    return ThreadPoolExecutor(n, name, lambda: setattr(_here, "works", True))
+    return ThreadPoolExecutor(n, name, lambda: setattr(_local, "works", True))
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_threads.cache_clear)
+    os.register_at_fork(after_in_child=_pool.cache_clear)
     os.register_at_fork(after_in_child=one_for_products.cache_clear)

@@ -53,8 +53,8 @@ class States(NamedTuple):
 
     def codes(self, source: int) -> np.ndarray:
         """The features of a column of codes by state; 0 for none."""
-        at = np.flatnonzero(self.block.code_columns == source)
-        return self.block.codes[:, at[0]] if len(at) else np.zeros(len(self.block.codes), np.int32)
+        matches = np.flatnonzero(self.block.code_columns == source)
+        return self.block.codes[:, matches[0]] if len(matches) else np.zeros(len(self.block.codes), np.int32)
 
     def only(self, source: int, n: int) -> Block:
         """The first n rows with a single column of codes, and its words; everything else is missing."""
@@ -88,8 +88,8 @@ def check_columns(encoder: Any) -> None:
 def add_columns(graph: Graph, encoder: Any) -> States:
     """Add an input for each column, and the operators that compute the states of columns."""
     texts = {
-        column.name: encoder.ids.names.categories(place, column.name)
-        for place, column in enumerate(encoder.columns)
+        column.name: encoder.ids.names.categories(index, column.name)
+        for index, column in enumerate(encoder.columns)
         if _has_texts(column)
     }
     block = _states(encoder, texts)
@@ -101,11 +101,11 @@ def add_columns(graph: Graph, encoder: Any) -> States:
         numbers = graph.add("Where", missing, block.numbers[1:2], joined)
         numbers = graph.add("Clip", numbers, np.float64(-MOST), np.float64(MOST))
     categories = []
-    for place, column in enumerate(encoder.columns):
+    for index, column in enumerate(encoder.columns):
         if _has_texts(column):
             graph.input(column.name, TensorProto.STRING)
             state = graph.add("LabelEncoder", column.name, domain=ML, **_numbering(encoder, column, texts[column.name]))
-            categories.append(Coded(MOST_CODES * place, len(texts[column.name]) + 2, state))
+            categories.append(Coded(MOST_CODES * index, len(texts[column.name]) + 2, state))
     return States(numbers, missing, categories, block, encoder.column_of())
 
 

@@ -150,10 +150,10 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
         constant += present_part
         if_missing[j] = missing - present_part
     by_state = [parts(column.source)[: column.n_states] for column in states.categories]
-    places = sums.begin(constant, by_state, if_missing)
+    outputs = sums.begin(constant, by_state, if_missing)
     dense = np.flatnonzero(sources > 0)
     if len(dense):
         numbers = graph.add("Gather", states.numbers, sources[dense] - 1, axis=1)
-        away = graph.add("Div", graph.add("Sub", numbers, model.means[dense][None]), model.scales[dense][None])
-        clipped = graph.add("Clip", away, np.float64(-FARTHEST), np.float64(FARTHEST))
-        sums.add(clipped, weights[1 + dense], places)
+        deviation = graph.add("Div", graph.add("Sub", numbers, model.means[dense][None]), model.scales[dense][None])
+        clipped = graph.add("Clip", deviation, np.float64(-FARTHEST), np.float64(FARTHEST))
+        sums.add(clipped, weights[1 + dense], outputs)

@@ -132,19 +132,19 @@ def _rule(pool: Any, places: list[int | None]) -> Rule:
     context = pool.predicting(pool.contexts.index(pool.context))
     if not pool.has_finished or context.frozen.choice == FOLLOWING:
         return _spread(Rule.of(context.mixture, pool.has_finished), places)
-    born = context.frozen.places
+    places_as_born = context.frozen.places
     rule = Rule.of(context.frozen.mixture, True, is_base=context.frozen.choice != 0)
-    return _spread(rule, [born.index(place) if place in born else None for place in places])
+    return _spread(rule, [places_as_born.index(place) if place in places_as_born else None for place in places])
 
 
 def _spread(rule: Rule, places: list[int | None]) -> Rule:
     """The rule for members at these places in it; members without a place have weight 0."""
-    kept = [0 if place is None else place for place in places]
-    is_there = np.array([place is not None for place in places])
+    indices = [0 if place is None else place for place in places]
+    is_present = np.array([place is not None for place in places])
     others = np.arange(len(rule.base), rule.corrections.shape[1])
-    corrections = np.where(is_there, rule.corrections[:, kept], 0.0)
+    corrections = np.where(is_present, rule.corrections[:, indices], 0.0)
     corrections = np.concatenate([corrections, rule.corrections[:, others]], axis=1)
-    return rule._replace(base=np.where(is_there, rule.base[kept], 0.0), corrections=corrections)
+    return rule._replace(base=np.where(is_present, rule.base[indices], 0.0), corrections=corrections)
 
 
 def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:

@@ -170,22 +170,22 @@ class Forest:
         small = column_of.astype(np.uint16 if column_of.max() < 2**16 else np.int32)
         is_test = graph.flat_bits(has_test)
         tests_before = graph.add("CumSum", graph.cast(is_test, np.int32), np.int32(0))
-        place = graph.add("Sub", tests_before, np.int32(1))
-        column_of_test = graph.add("Gather", graph.cast(graph.constant(small), np.int32), place)
+        test_index = graph.add("Sub", tests_before, np.int32(1))
+        column_of_test = graph.add("Gather", graph.cast(graph.constant(small), np.int32), test_index)
         node_columns = graph.add("Where", is_test, column_of_test, np.int32(0))
-        left = graph.add("Add", graph.add("Mul", place, np.int32(2)), np.int32(n_trees))
-        itself = graph.add("Range", np.int32(0), np.int32(n_nodes), np.int32(1))
-        next_left = graph.add("Where", is_test, left, itself)
-        at = graph.add("Add", np.arange(n_trees, dtype=np.int32)[None], graph.sliced(answers, 0, 1))
-        ended, n_walking = list[str](), n_trees
+        left = graph.add("Add", graph.add("Mul", test_index, np.int32(2)), np.int32(n_trees))
+        node_itself = graph.add("Range", np.int32(0), np.int32(n_nodes), np.int32(1))
+        next_left = graph.add("Where", is_test, left, node_itself)
+        node = graph.add("Add", np.arange(n_trees, dtype=np.int32)[None], graph.sliced(answers, 0, 1))
+        finished, n_walking = list[str](), n_trees
         for depth in range(int(self.depths.max(initial=0))):
             n_deeper = int(np.count_nonzero(self.depths > depth))
             if n_deeper <= FEWER * n_walking:
-                ended.insert(0, graph.sliced(at, n_deeper, n_walking))
-                at, n_walking = graph.sliced(at, 0, n_deeper), n_deeper
-            answer = graph.add("GatherElements", answers, graph.add("Gather", node_columns, at), axis=1)
-            at = graph.add("Add", graph.add("Gather", next_left, at), answer)
-        reached = graph.joined([at, *ended])
+                finished.insert(0, graph.sliced(node, n_deeper, n_walking))
+                node, n_walking = graph.sliced(node, 0, n_deeper), n_deeper
+            answer = graph.add("GatherElements", answers, graph.add("Gather", node_columns, node), axis=1)
+            node = graph.add("Add", graph.add("Gather", next_left, node), answer)
+        reached = graph.joined([node, *finished])
         return graph.add("Sub", reached, graph.add("Gather", tests_before, reached))
 
     def margins(self, graph: Graph) -> list[str]:

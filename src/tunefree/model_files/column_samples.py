@@ -72,13 +72,13 @@ class ColumnSamples(Part):
         indices into the n rows to their :meth:`matrix`.
         """
         first, self.rows = self.rows, self.rows + n
-        self.sample = _drawn(self.sample, first, self.rows)
+        self.sample = _sampled(self.sample, first, self.rows)
         latest = np.arange(self.rows - min(n_latest, SAMPLE), self.rows)
         needed = np.unique(np.concatenate([self.sample, self.before, self._after(), latest]))
         values = matrix(needed[np.searchsorted(needed, first) :] - first)
         self._widen(values.shape[1])
-        kept = np.isin(self.numbers, needed, assume_unique=True)
-        self.numbers, self.values = needed, np.concatenate([self.values[kept], values])
+        is_kept = np.isin(self.numbers, needed, assume_unique=True)
+        self.numbers, self.values = needed, np.concatenate([self.values[is_kept], values])
 
     def _after(self) -> np.ndarray:
         """Row numbers after the rise that waits for comparison, up to the latest row."""
@@ -86,10 +86,10 @@ class ColumnSamples(Part):
 
     def note_rise(self, length: int, row: int) -> None:
         """Note a rise of the latest ``length`` rows, which started at ``row``; 0 if it is not to be compared."""
-        began = self.rows - length
-        before, self.sample = self.sample[self.sample < began], NO_ROWS
+        start = self.rows - length
+        before, self.sample = self.sample[self.sample < start], NO_ROWS
         if row:
-            self.row, self.before, self.start = row, before, max(began, self.rows - SAMPLE)
+            self.row, self.before, self.start = row, before, max(start, self.rows - SAMPLE)
             self.stop = self.start + SAMPLE
 
     def end_comparison(self) -> None:
@@ -106,9 +106,9 @@ class ColumnSamples(Part):
         keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
         kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
-        places = [0, *sorted(kept, key=lambda c: keys[c])]  # sorted, as the order of arrival depends on batches
-        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in places]
-        return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
+        indices = [0, *sorted(kept, key=lambda c: keys[c])]  # sorted, as the order of arrival depends on batches
+        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in indices]
+        return compared(before[:, indices], after[:, indices], [keys[c] for c in indices], is_category)
 
     def _fills(self) -> np.ndarray:
         """The values of columns that a row does not have: MISSING, or 0 for words."""
@@ -117,11 +117,11 @@ class ColumnSamples(Part):
 
     def _widen(self, width: int) -> None:
         """Add new columns; earlier rows get their fill values."""
-        narrow = self.values
-        if width > narrow.shape[1]:
-            self.values = np.empty((len(narrow), width), np.float32)
+        old_values = self.values
+        if width > old_values.shape[1]:
+            self.values = np.empty((len(old_values), width), np.float32)
             self.values[:] = self._fills()
-            self.values[:, : narrow.shape[1]] = narrow
+            self.values[:, : old_values.shape[1]] = old_values
 
     def _known(self) -> tuple[Columns, np.ndarray]:
         """The columns with known values in the sampled rows, in the order of their keys, and the values.
@@ -130,10 +130,10 @@ class ColumnSamples(Part):
         """
         keys, fills = self.columns.keys, self._fills()
         is_known = (self.values != fills)[:, 1:].any(axis=0)
-        places = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
-        kept = [np.nan if fills[1 + c] == MISSING else 0.0 for c in places]
-        columns = Columns([keys[c] for c in places], kept, last=MOST_COLUMNS)
-        return columns, self.values[:, [0, *(1 + c for c in places)]]
+        indices = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
+        fill_values = [np.nan if fills[1 + c] == MISSING else 0.0 for c in indices]
+        columns = Columns([keys[c] for c in indices], fill_values, last=MOST_COLUMNS)
+        return columns, self.values[:, [0, *(1 + c for c in indices)]]
 
     def check(self) -> None:
         """Raise a ModelError unless the held rows are the needed ones, with the declared columns."""
@@ -150,7 +150,7 @@ class ColumnSamples(Part):
                 raise ModelError(problem)
 
 
-def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
+def _sampled(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
     """The SAMPLE row numbers with the smallest keys, among a sample and rows ``start`` to ``stop``, ascending."""
     numbers = np.arange(start, stop)
     keys, sample_keys = (rows.astype(np.uint64) * GOLDEN for rows in (numbers, sample))

@@ -30,7 +30,7 @@ PATH_PROBLEM = (
     "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
 )
 MOST_SHOWN = 500  # characters of an error message: a file could inject a long one
-_WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
+_FILE_ERRORS = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 
 @dataclass
@@ -99,14 +99,14 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
     the class for the source. Raises a ModelError if the file cannot be read, or its kind is not accepted.
     """
     arrays, header = storage.load(path)
-    written = header.get("kind")
-    if not isinstance(written, str) or written not in KINDS:
-        problem = f"a model of kind {repr(written)[:MOST_SHOWN]}, which this tunefree does not know"
+    stored_kind = header.get("kind")
+    if not isinstance(stored_kind, str) or stored_kind not in KINDS:
+        problem = f"a model of kind {repr(stored_kind)[:MOST_SHOWN]}, which this tunefree does not know"
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
-    if kind is not None and written != kind:
+    if kind is not None and stored_kind != kind:
         raise ModelError(f"{path}: {PATH_PROBLEM}")
     with refused(path):
-        model_kind = KINDS[written]
+        model_kind = KINDS[stored_kind]
         check_header(header, model_kind.header)
         check_arrays(arrays, *model_kind.declared(header, arrays))
         trained = _restored(arrays, header, encoder_class)
@@ -149,7 +149,7 @@ def refused(path: Any) -> Iterator[None]:
     except TunefreeError as error:
         ending = "" if getattr(error, "remedy", None) else f"; {remedy}"
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}{ending}") from None
-    except _WHAT_LIES_RAISE as error:
+    except _FILE_ERRORS as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 
 
@@ -162,10 +162,10 @@ def continued(trained: Trained) -> Trained:
     if not progress.complete:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
     first, rows = progress.progressive[:1], progress.progressive[0].rows
-    begun = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
+    restarted = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
     # Further rows may add columns that an estimator of arrays does not know.
     estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
-    return replace(trained, progress=begun, estimator=estimator)
+    return replace(trained, progress=restarted, estimator=estimator)
 
 
 def ended(trained: Trained, passes: int = 1) -> Trained:

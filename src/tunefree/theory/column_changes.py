@@ -99,24 +99,24 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     n, m = len(before), len(after)
     if min(n, m) < FEWEST:
         return Comparison(n, m, 0, [])
-    both, changes, least = np.concatenate([before, after]).T.copy(), list[Change](), 0.0
-    level, target_codes = LEVEL / (2 * len(both) - 1), np.zeros(0, np.int64)
-    for c, (key, values, is_of_categories) in enumerate(zip(keys, both, is_category, strict=True)):
+    columns, changes, least_distance = np.concatenate([before, after]).T.copy(), list[Change](), 0.0
+    level, target_codes = LEVEL / (2 * len(columns) - 1), np.zeros(0, np.int64)
+    for c, (key, values, is_of_categories) in enumerate(zip(keys, columns, is_category, strict=True)):
         codes, related = (_bins(values, is_of_categories, k) for k in (BINS, RELATED_BINS))
-        test = _tested(_counts(codes, BINS + 1, n))
+        test = _test(_counts(codes, BINS + 1, n))
         if test.is_beyond(level):
             change = Change(int(key), False, test.distance, test.error)
             changes.append(_with_bin(change, values, is_of_categories, codes, n))
         if c == 0:
-            target_codes, least = related, test.distance + 2.0 * test.error if changes else 0.0
+            target_codes, least_distance = related, test.distance + 2.0 * test.error if changes else 0.0
             continue
         width = RELATED_BINS + 1
         counts = _counts(related * width + target_codes, width**2, n)
-        test = _tested(counts.reshape(2, width, width))
-        if test.is_beyond(level) and test.distance > least:
+        test = _test(counts.reshape(2, width, width))
+        if test.is_beyond(level) and test.distance > least_distance:
             changes.append(Change(int(key), True, test.distance, test.error))
     changes.sort(key=lambda change: -round(change.distance, 12))
-    return Comparison(n, m, len(both), changes[:MOST_CHANGES])
+    return Comparison(n, m, len(columns), changes[:MOST_CHANGES])
 
 
 def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, n: int) -> Change:
@@ -133,7 +133,7 @@ def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.n
     return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
 
 
-def _tested(counts: np.ndarray) -> _Test:
+def _test(counts: np.ndarray) -> _Test:
     """The test for counts (2, bins), or (2, k, bins) within k bins of another column."""
     merged = _merged(counts)
     rows = merged.sum(axis=0)
@@ -183,10 +183,10 @@ def _bins(values: np.ndarray, is_category: bool, most: int) -> np.ndarray:
     """The bin numbers (rows,) of a column, below ``most``; missing numbers have the bin ``most``."""
     if is_category:
         _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-        places = np.argsort(np.argsort(-counts, kind="stable"))
-        return np.minimum(places, most - 1)[codes]
-    known = np.sort(values[values != MISSING])
-    if not len(known):
+        ranks = np.argsort(np.argsort(-counts, kind="stable"))
+        return np.minimum(ranks, most - 1)[codes]
+    sorted_values = np.sort(values[values != MISSING])
+    if not len(sorted_values):
         return np.full(len(values), most)
-    edges = known[np.maximum((np.arange(1, most) * len(known) - 1) // most, 0)]
+    edges = sorted_values[np.maximum((np.arange(1, most) * len(sorted_values) - 1) // most, 0)]
     return np.where(values == MISSING, most, np.searchsorted(edges, values))

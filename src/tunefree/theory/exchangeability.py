@@ -101,13 +101,13 @@ class TargetSample(Part):
         samples = [self.spaced] if self.stride == 1 else [self.spaced, self.first]
         counts = PARTS if self.numbers else (0,)
         logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]
-        everything = _codes(self.spaced, self.spaced, counts[-1])
+        all_codes = _codes(self.spaced, self.spaced, counts[-1])
         # expected share of adjacent targets that differ, over all orders
-        n, occurrences = len(everything), np.bincount(everything).astype(np.float64)
+        n, occurrences = len(all_codes), np.bincount(all_codes).astype(np.float64)
         share = 1.0 - float((occurrences * (occurrences - 1)).sum()) / max(n * (n - 1), 1)
         sample_codes = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
         changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in sample_codes]
-        return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
+        return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda pair: pair[0] / max(pair[1], 1e-9)))
 
 
 def _codes(targets: np.ndarray, sample: np.ndarray, parts: int) -> np.ndarray:
@@ -132,13 +132,13 @@ def log_fortunes(codes: np.ndarray) -> np.ndarray:
     order = np.argsort(codes, kind="stable")
     before = np.empty(n, np.int64)  # number of earlier rows with the same code
     before[order] = rows - starts[codes[order]]
-    still = (counts[codes] - before) / np.maximum(n - rows, 1)
+    remaining_share = (counts[codes] - before) / np.maximum(n - rows, 1)
     keys = codes[order] * n + order  # ascending: by code, then by row
     logs = []
     for horizon in HORIZONS:
         begin = np.maximum(rows - horizon, 0)
         recent = before - (np.searchsorted(keys, codes * n + begin) - starts[codes])
-        gain = (recent / np.maximum(rows - begin, 1) / still - 1.0)[1:]
+        gain = (recent / np.maximum(rows - begin, 1) / remaining_share - 1.0)[1:]
         logs += [np.log1p(stake * gain).sum() for stake in STAKES]
     return np.array(logs)
 
