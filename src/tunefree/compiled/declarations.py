@@ -152,7 +152,7 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
     arguments = []
     for block, axes in BLOCKS.items():
         shape = [axis_names[axis] for axis in axes]
-        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str([place for place, _ in cls.places.values()].count(block)))
+        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str([other for other, _ in cls.places.values()].count(block)))
         dtype = np.dtype(cls.dtypes.get(block, DTYPE)).name
         arguments.append(Argument(f"{name}_{block}", dtype, tuple(shape)))
     for field in [field for field in cls.fields if field.name in cls.alone]:
@@ -193,8 +193,8 @@ def source_of(function: Callable[..., Any]) -> str:
     """The source lines of a function without comments; parsing would take ten times as long."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-    written = _FUNCTION.match("".join(lines))
-    source = inspect.getsource(function) if written is None else written[0]  # a lambda does not match
+    match = _FUNCTION.match("".join(lines))
+    source = inspect.getsource(function) if match is None else match[0]  # a lambda does not match
     return "\n".join(filter(None, (re.sub(r"\s*(#.*)?$", "", line) for line in source.splitlines())))
 
 

@@ -87,7 +87,7 @@ def call_of(declaration: Declaration) -> Any:
     values, types = {}, []
     for name, dtype, axes in declaration.arguments:
         values[name] = name if axes is None else f"{name}.ctypes"
-        values |= {f"length_{axis}": f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
+        values |= {f"length_{axis}": f"{name}.shape[{dimension}]" for dimension, axis in enumerate(axes or ())}
         number = number_type(dtype)
         types.append(number if axes is None else numba.types.Array(number, len(axes), "C"))
     names = ", ".join(argument.name for argument in declaration.arguments)
@@ -174,11 +174,11 @@ def text_of(declaration: Declaration) -> str:
 
     config: Any = numba.config
     with _exporting:  # without Numba's passes, which unroll loops and obscure that lengths are whole vectors
-        before, config.OPT = config.OPT, type(config.OPT)(0)
+        previous, config.OPT = config.OPT, type(config.OPT)(0)
         try:
             entry = entry_of(declaration)
         finally:
-            config.OPT = before
+            config.OPT = previous
     module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:

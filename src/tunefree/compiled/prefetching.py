@@ -33,14 +33,14 @@ def instruction() -> Any:
         def write(context, builder, signature, arguments):
             kind = signature.args[0]
             fields = context.make_array(kind)(context, builder, arguments[0])
-            place = cgutils.get_item_pointer(
+            pointer = cgutils.get_item_pointer(
                 context, builder, kind, fields, arguments[1 : 1 + kind.ndim], wraparound=False
             )
             number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
             hinted = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             function = cgutils.get_or_insert_function(builder.module, hinted, "llvm.prefetch.p0")
             settings = [number(1), number(3), number(1)]  # for writing, into all cache levels, data cache
-            builder.call(function, [builder.bitcast(place, byte), *settings])
+            builder.call(function, [builder.bitcast(pointer, byte), *settings])
             return context.get_dummy_value()
 
         return types.void(array, types.intp, types.intp), write

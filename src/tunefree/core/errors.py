@@ -51,8 +51,8 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
     """
-    close = alike(str(name), list(map(str, names)), NEAR)
-    return f"the {title} are {listed(names, most)}" if close is None else f"did you mean {close!r}?"
+    match = alike(str(name), list(map(str, names)), NEAR)
+    return f"the {title} are {listed(names, most)}" if match is None else f"did you mean {match!r}?"
 
 
 def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:

@@ -96,9 +96,9 @@ class Registry(Mapping[str, Any]):
         return len(self._entries)
 
 
-def load(place: str) -> Any:
+def load(location: str) -> Any:
     """The object at a location ``"package.module:attribute"``."""
-    module, _, attribute = place.partition(":")
+    module, _, attribute = location.partition(":")
     return getattr(import_module(module), attribute)
 
 

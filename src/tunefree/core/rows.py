@@ -204,7 +204,7 @@ def part(X: Block, start: int, stop: int) -> Block:
     )
 
 
-def rows_at(X: Block, places: np.ndarray) -> Block:
+def rows_at(X: Block, indices: np.ndarray) -> Block:
     """The rows of a block at some indices.
 
     >>> words = sparse([0, 1, 1, 3], [5, 6, 7], [1.0, 2.0, 3.0])
@@ -212,14 +212,14 @@ def rows_at(X: Block, places: np.ndarray) -> Block:
     >>> rows.numbers[:, 0], rows.codes[:, 0], rows.pointers, rows.values
     (array([1., 3.]), array([2, 4], dtype=int32), array([0, 1, 3]), array([1., 2., 3.]))
     """
-    pointers, words = np.zeros(len(places) + 1, np.int64), np.zeros(0, np.int64)
+    pointers, words = np.zeros(len(indices) + 1, np.int64), np.zeros(0, np.int64)
     if len(X.values):
-        counts = np.diff(X.pointers)[places]
+        counts = np.diff(X.pointers)[indices]
         pointers = np.concatenate([[0], np.cumsum(counts)])
-        words = np.repeat(X.pointers[places] - pointers[:-1], counts) + np.arange(pointers[-1])
+        words = np.repeat(X.pointers[indices] - pointers[:-1], counts) + np.arange(pointers[-1])
     return X._replace(
-        numbers=X.numbers[places],
-        codes=X.codes[places],
+        numbers=X.numbers[indices],
+        codes=X.codes[indices],
         pointers=pointers,
         features=X.features[words],
         values=X.values[words],

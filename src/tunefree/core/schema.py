@@ -217,13 +217,13 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: rows.ids has 7, where all are below 5
     """
-    known: dict[str, int] = dict(lengths)
+    all_lengths: dict[str, int] = dict(lengths)
     for check in (_check_shape, _check_numbers):  # the first pass finds the lengths that limit the numbers
         for name in sorted(arrays):
-            check(name, arrays[name], kinds.get(name, Array(FLOATS)), known)
+            check(name, arrays[name], kinds.get(name, Array(FLOATS)), all_lengths)
 
 
-def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:
+def _check_shape(name: str, array: np.ndarray, kind: Array, lengths: dict[str, int]) -> None:
     if array.dtype.name not in kind.dtype.split("|"):
         raise ModelError(f"{name} is of type {array.dtype.name}, not {kind.dtype.replace('|', ' or ')}")
     if kind.shape is None:
@@ -233,23 +233,23 @@ def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int
     for length, expected in zip(array.shape, kind.shape, strict=True):
         if isinstance(expected, str):
             added = int(expected.endswith("+1"))
-            known.setdefault(_scoped(name, expected.removesuffix("+1")), length - added)
-            expected = _length(name, expected, known)
+            lengths.setdefault(_scoped(name, expected.removesuffix("+1")), length - added)
+            expected = _length(name, expected, lengths)
         if expected is not None and length != expected:
             shape = " x ".join(map(str, array.shape))
             raise ModelError(f"{name} has the shape {shape}, where other parts ask for {expected}")
 
 
-def _length(name: str, length: str, known: dict[str, int]) -> int:
+def _length(name: str, length: str, lengths: dict[str, int]) -> int:
     """The length of a named axis of an array; -1 if no array has it."""
-    return known.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
+    return lengths.get(_scoped(name, length.removesuffix("+1")), -1) + int(length.endswith("+1"))
 
 
 def _scoped(name: str, length: str) -> str:
     return length if length.isupper() else f"{name.rpartition('.')[0]}:{length}"
 
 
-def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, int]) -> None:
+def _check_numbers(name: str, array: np.ndarray, kind: Array, lengths: dict[str, int]) -> None:
     limits = kind.limits
     if not array.size or array.dtype.kind == "b":
         if limits.ascends_to is not None:
@@ -260,12 +260,12 @@ def _check_numbers(name: str, array: np.ndarray, kind: Array, known: dict[str, i
     least, most = float(array.min()), float(array.max())  # NaN if any element is NaN
     if math.isnan(least) or (math.inf in (-least, most) and not limits.may_be_infinite):
         raise ModelError(f"{name} has a number that is not finite")
-    below: Any = _length(name, limits.below, known) if isinstance(limits.below, str) else limits.below
+    below: Any = _length(name, limits.below, lengths) if isinstance(limits.below, str) else limits.below
     if least < limits.low and not (limits.may_be_infinite and limits.low == -MOST):
         raise ModelError(f"{name} has {least}, where all are at least {limits.low:g}")
     if below < math.inf and most >= below:
         raise ModelError(f"{name} has {most:g}, where all are below {below:g}")
     if limits.ascends_to is not None:
-        end = _length(name, limits.ascends_to, known)
+        end = _length(name, limits.ascends_to, lengths)
         if array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
             raise ModelError(f"{name} does not ascend from 0 to {end}")

@@ -127,15 +127,15 @@ def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
 
 def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
     """Rows that cover all states of the columns."""
-    n_rows = max([2, *(len(known) + 2 for known in texts.values())])
+    n_rows = max([2, *(len(categories) + 2 for categories in texts.values())])
     arrays = {}
     for column in encoder.columns:
         if _has_texts(column):
-            known, unknown = texts[column.name], "unknown"
-            while unknown in known or unknown.lower() in ("true", "false"):
+            categories, unknown = texts[column.name], "unknown"
+            while unknown in categories or unknown.lower() in ("true", "false"):
                 unknown += "'"
             # a column of booleans has no unknown category: any other text is missing
-            states = [*known, None, None if isinstance(column, Boolean) and not column.words else unknown]
+            states = [*categories, None, None if isinstance(column, Boolean) and not column.words else unknown]
             array = pa.array(states + states[:1] * (n_rows - len(states)), pa.string())
         else:
             array = pa.array([0.0, np.nan] + [0.0] * (n_rows - 2))

@@ -60,8 +60,8 @@ class Graph:
         if array.nbytes * is_filled.mean() + len(array) / BYTE >= array.nbytes:
             return self.constant(array)
         filled = self.cast(self.flat_bits(is_filled), np.int32)
-        place = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
-        return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), place)
+        index = self.add("Mul", self.add("CumSum", filled, np.int32(0)), filled)
+        return self.add("Gather", np.concatenate([np.zeros_like(array[:1]), array[is_filled]]), index)
 
     def cast(self, tensor: str, kind: Any) -> str:
         """A tensor cast to another dtype."""

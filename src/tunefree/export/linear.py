@@ -42,9 +42,9 @@ class Sums:
         self.width += len(constant)
         return slice(self.width - len(constant), self.width)
 
-    def add(self, feature: str, weights: np.ndarray, places: slice) -> None:
+    def add(self, feature: str, weights: np.ndarray, span: slice) -> None:
         """Add a term to a slice of the predictions: features (N, f) times weights (f, slice)."""
-        self.weights.setdefault(feature, []).append((places, weights))
+        self.weights.setdefault(feature, []).append((span, weights))
 
     def tensor(self, graph: Graph) -> str:
         """The predictions (N, m)."""
@@ -59,16 +59,16 @@ class Sums:
         if self.states.categories:
             parts = [np.concatenate(part, axis=1) for part in self.by_state]
             starts = np.cumsum([0, *map(len, parts)])[:-1]
-            places = graph.add("Add", graph.joined([column.state for column in self.states.categories]), starts[None])
-            gathered = graph.add("Gather", stored(graph, np.concatenate(parts)), places)
+            indices = graph.add("Add", graph.joined([column.state for column in self.states.categories]), starts[None])
+            gathered = graph.add("Gather", stored(graph, np.concatenate(parts)), indices)
             sums = graph.add("Add", graph.add("ReduceSum", gathered, np.array([1]), keepdims=0), sums)
         return str(sums)
 
     def _matrix(self, parts: list[tuple[slice, np.ndarray]]) -> np.ndarray:
         """The weights (f, m) of a feature tensor."""
         matrix = np.zeros((len(parts[0][1]), self.width))
-        for places, weights in parts:
-            matrix[:, places] = weights
+        for span, weights in parts:
+            matrix[:, span] = weights
         return matrix
 
 
@@ -90,13 +90,13 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
     constant = predictions(states.only(NO_COLUMN, 1))[0]
     by_state = [predictions(states.only(column.source, column.n_states)) - constant for column in states.categories]
     if_missing = [predictions(states.only(source, 2))[1] - constant for source in states.sources.tolist()]
-    places = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
+    span = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
     if states.numbers is not None:
         for name in dict.fromkeys(member.setting.view for member in group.members):
-            _add_view(graph, sums, present, name, places)
+            _add_view(graph, sums, present, name, span)
 
 
-def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) -> None:
+def _add_view(graph: Graph, sums: Sums, present: Any, name: str, span: slice) -> None:
     """Add numbers transformed by a view, with the weights of the members with this view."""
     n, n_outputs, numbers = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
     origin, view = np.zeros(n), present.views.get(name)
@@ -109,18 +109,18 @@ def _add_view(graph: Graph, sums: Sums, present: Any, name: str, places: slice) 
         if member.setting.view == name:
             read, objective = present.reads[m], present.objectives[m]
             weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
-            outputs = slice(places.start + m * n_outputs, places.start + (m + 1) * n_outputs)
+            outputs = slice(span.start + m * n_outputs, span.start + (m + 1) * n_outputs)
             sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
             sums.add(_bounded(graph, str(numbers), read, n) if view is None else str(numbers), weights, outputs)
 
 
-def _bounded(graph: Graph, shown: str, read: Any, n: int) -> str:
+def _bounded(graph: Graph, numbers: str, read: Any, n: int) -> str:
     """Numbers clipped to CEILING units of their features."""
     units = np.zeros(n)
     units[: len(read[1]) - 1] = read[1][1 : 1 + n]
     with np.errstate(over="ignore"):
         most = np.minimum(CEILING * units, MOST)[None]
-    return graph.add("Max", graph.add("Min", shown, most), -most)
+    return graph.add("Max", graph.add("Min", numbers, most), -most)
 
 
 def weights_in_units(read: Any, n: int) -> np.ndarray:
@@ -150,10 +150,10 @@ def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarra
         constant += present_part
         if_missing[j] = missing - present_part
     by_state = [parts(column.source)[: column.n_states] for column in states.categories]
-    outputs = sums.begin(constant, by_state, if_missing)
+    span = sums.begin(constant, by_state, if_missing)
     dense = np.flatnonzero(sources > 0)
     if len(dense):
         numbers = graph.add("Gather", states.numbers, sources[dense] - 1, axis=1)
         deviation = graph.add("Div", graph.add("Sub", numbers, model.means[dense][None]), model.scales[dense][None])
         clipped = graph.add("Clip", deviation, np.float64(-FARTHEST), np.float64(FARTHEST))
-        sums.add(clipped, weights[1 + dense], outputs)
+        sums.add(clipped, weights[1 + dense], span)

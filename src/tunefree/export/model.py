@@ -153,9 +153,9 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
     base = _log(graph, graph.add("MatMul", weights[None], graph.add("Exp", members)))
     if rule.top[0] == rule.top.sum():
         return graph.add("Exp", graph.add("Squeeze", base, np.array([1])))
-    away = graph.add("Sub", members, base)
-    away = graph.add("Clip", away, np.float64(-classes.WIDEST), np.float64(classes.WIDEST))
-    features = graph.joined([away, graph.add("Max", base, np.float64(-classes.WIDEST_BASE))])
+    deviations = graph.add("Sub", members, base)
+    deviations = graph.add("Clip", deviations, np.float64(-classes.WIDEST), np.float64(classes.WIDEST))
+    features = graph.joined([deviations, graph.add("Max", base, np.float64(-classes.WIDEST_BASE))])
     # Centring features over the classes only adds a constant to each row, so it is omitted.
     sums = graph.add("MatMul", rule.corrections[:, : n_members + 1] / UNIT, features)
     biases = rule.corrections[:, n_members + 1 :]
@@ -169,9 +169,9 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
 
 def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     """Mixed numbers or logarithms (N, 1) from the members' predictions (N, M)."""
-    known: Any = rule.known
-    low, high = map(np.float64, numbers.ends_of(known, rule.is_log))
-    mean, unit = (float(number(known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
+    statistics: Any = rule.known
+    low, high = map(np.float64, numbers.ends_of(statistics, rule.is_log))
+    mean, unit = (float(number(statistics, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     values, total = graph.add("Clip", members, low, high), rule.base.sum()
     base = _mean(graph, rule, values, rule.base / max(total, LEAST))
     scale = np.float64(1.0 / unit if unit > 0.0 and rule.has_begun else 0.0)
@@ -187,8 +187,8 @@ def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     return _mean(graph, rule, graph.joined([base, corrected]), rule.top)
 
 
-def _features(graph: Graph, away: str, scale: np.float64, widest: float) -> str:
-    return graph.add("Clip", graph.add("Mul", away, scale), np.float64(-widest), np.float64(widest))
+def _features(graph: Graph, deviations: str, scale: np.float64, widest: float) -> str:
+    return graph.add("Clip", graph.add("Mul", deviations, scale), np.float64(-widest), np.float64(widest))
 
 
 def _mean(graph: Graph, rule: Rule, predictions: str, weights: np.ndarray) -> str:
@@ -235,8 +235,8 @@ def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> st
     view, n = calibration.view, calibration.n_classes
     factors = weights_in_units(read(calibration.learner), 2 * n)[:, 0]
     unit = np.where(view.distances > 0.0, view.distances, np.inf)
-    away = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
-    clipped = graph.add("Clip", away, np.float64(-WIDEST), np.float64(WIDEST))
+    deviations = graph.add("Div", graph.add("Sub", margins, view.centres[None]), unit[None])
+    clipped = graph.add("Clip", deviations, np.float64(-WIDEST), np.float64(WIDEST))
     return graph.add("Add", graph.add("Mul", clipped, factors[None, 0::2]), (factors[1::2] + calibration.offsets)[None])
 
 

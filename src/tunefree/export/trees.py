@@ -47,11 +47,11 @@ class Tests:
         pairs = np.stack([test, np.where(test & SET == SET, left >> 1, -1)], axis=1)
         different, inverse = np.unique(pairs, axis=0, return_inverse=True)
         keys = [int(key) for key in generation.keys]
-        numbers = [self._number_of(number, trees, keys, codes, int(test), int(place)) for test, place in different]
+        numbers = [self._number_of(number, trees, keys, codes, int(test), int(set_id)) for test, set_id in different]
         tests[inner] = np.array(numbers, np.int64)[inverse.reshape(-1)]
         return tests
 
-    def _number_of(self, number: int, trees: Trees, keys: list[int], codes: np.ndarray, test: int, place: int) -> int:
+    def _number_of(self, number: int, trees: Trees, keys: list[int], codes: np.ndarray, test: int, set_id: int) -> int:
         column, key = test >> COLUMN, keys[test >> COLUMN]
         if key > 0:
             points = trees.bins.points[trees.bins.starts[column] : trees.bins.starts[column + 1]]
@@ -59,14 +59,14 @@ class Tests:
             return self._met(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
         source, state_codes = -1 - key, codes[:, column]
         if source in self._numbers:
-            present, missing = goes_right(trees, state_codes[:2], test, place).tolist()
+            present, missing = goes_right(trees, state_codes[:2], test, set_id).tolist()
             return self._met(self.missing, (self._numbers[source], present, missing))
         category = self._categories[source]
         n_states = self.states.categories[category].n_states
         lookup = (category, number if n_states > FEW_STATES else None)
         self.codes[lookup] = state_codes[:n_states]
         tested_codes = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
-        answers = goes_right(trees, tested_codes, test, place)
+        answers = goes_right(trees, tested_codes, test, set_id)
         return self._met(self.by_state.setdefault(lookup, {}), answers.tobytes())
 
     def _met(self, tests: dict[Any, int], key: Any) -> int:
@@ -93,9 +93,9 @@ class Tests:
             answers.append(graph.add("Reshape", graph.joined(tables, axis=2), size))
         all_answers = [graph.cast(graph.joined(answers), np.int32)]
         if self.missing:
-            features, there, missing = (np.array(part) for part in zip(*self.missing, strict=True))
+            features, present, missing = (np.array(part) for part in zip(*self.missing, strict=True))
             are_missing = graph.add("Gather", states.missing, features, axis=1)
-            choices = missing[None].astype(np.int32), there[None].astype(np.int32)
+            choices = missing[None].astype(np.int32), present[None].astype(np.int32)
             all_answers.append(graph.add("Where", are_missing, *choices))
             columns[list(self.missing.values())] = width + np.arange(len(self.missing))
         return graph.joined(all_answers), columns
@@ -108,18 +108,18 @@ class Tests:
 
     def _looked_up(self, graph: Graph, lookup: tuple[int, int | None]) -> str:
         """The results (N, 1, tests) for a category, stored as bits."""
-        tests, place = self.by_state[lookup], self.states.categories[lookup[0]].state
+        tests, index = self.by_state[lookup], self.states.categories[lookup[0]].state
         if lookup[1] is not None:
-            place = graph.cast(graph.add("Gather", self.codes[lookup], place), np.int32)
+            index = graph.cast(graph.add("Gather", self.codes[lookup], index), np.int32)
         answers = np.stack([np.frombuffer(answers, bool) for answers in tests], axis=1)
-        return graph.add("Gather", graph.bits(answers), place)
+        return graph.add("Gather", graph.bits(answers), index)
 
 
-def goes_right(trees: Trees, codes: np.ndarray, test: int, place: int) -> np.ndarray:
+def goes_right(trees: Trees, codes: np.ndarray, test: int, set_id: int) -> np.ndarray:
     """Whether a test sends each code to the right child; see :func:`tunefree.generations.trees.child_of`."""
     codes = codes.astype(np.int64)
     if test & SET == SET:
-        bits = (trees.sets[place][codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1)
+        bits = (trees.sets[set_id][codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1)
         return np.asarray(bits > 0)
     bound = ((test + 1) >> CODE) & CODES
     return ((codes + (test & 1)) & CODES) > bound
@@ -216,12 +216,12 @@ class Forest:
             n_trees = max(len(model.roots), 1)
             is_double = model.values.dtype == np.float64
             centre = model.values.mean(axis=0) if is_double and model.n_leaves else np.zeros(model.n_outputs)
-            away = model.values - centre
-            scale = float(np.abs(away).max(initial=0.0)) if is_double else 1.0
-            values.append((away / (scale or 1.0)).astype(np.float32))
-            part = 1.0 / n_trees if model.is_averaged else 1.0
-            scales.append(scale * part)
-            constants.append((model.start + n_trees * centre) * part)
+            deviations = model.values - centre
+            scale = float(np.abs(deviations).max(initial=0.0)) if is_double else 1.0
+            values.append((deviations / (scale or 1.0)).astype(np.float32))
+            factor = 1.0 / n_trees if model.is_averaged else 1.0
+            scales.append(scale * factor)
+            constants.append((model.start + n_trees * centre) * factor)
         return np.concatenate(values), np.array(scales), np.stack(constants)
 
     def _grown(self, graph: Graph, sums: str) -> str:

@@ -41,15 +41,15 @@ from tunefree.losses.rates import logarithm_of_few
 class _Entry(number):
     """A field of an objective that is an element of its array ``numbers``."""
 
-    def __init__(self, place: int, kind: Number = SIZE) -> None:
+    def __init__(self, index: int, kind: Number = SIZE) -> None:
         super().__init__(LEARNED, kind)
-        self.place = place
+        self.index = index
 
     def __get__(self, objective: Any, owner: type) -> Any:
-        return self if objective is None else objective.numbers.item(self.place)
+        return self if objective is None else objective.numbers.item(self.index)
 
     def __set__(self, objective: Any, value: float) -> None:
-        objective.numbers[self.place] = value
+        objective.numbers[self.index] = value
 
 
 def _codes_of(objective: Objective) -> np.ndarray:

@@ -138,7 +138,7 @@ class ColumnSamples(Part):
     def check(self) -> None:
         """Raise a ModelError unless the held rows are the needed ones, with the declared columns."""
         needed = np.concatenate([self.sample, self.before, self._after()])
-        for holds, problem in (
+        for condition, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
             (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),
             (len(self.columns.keys) <= MOST_COLUMNS, "samples have more columns than are compared"),
@@ -146,7 +146,7 @@ class ColumnSamples(Part):
             (self.start <= self.stop <= self.start + SAMPLE, "rows after a rise are not in their order, or too many"),
             (np.isin(needed, self.numbers).all(), "a row of a sample is not held"),
         ):
-            if not holds:
+            if not condition:
                 raise ModelError(problem)
 
 

@@ -77,8 +77,8 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     for name in parameters:
         if name not in (known := [field.name for field in fields(Plan)]):
             known += others
-            meant = [other for other in known if option(other) == f"--{name}"]
-            remedy = f"did you mean {meant[0]!r}?" if meant else nearest(name, known, "parameters", len(known))
+            matches = [other for other in known if option(other) == f"--{name}"]
+            remedy = f"did you mean {matches[0]!r}?" if matches else nearest(name, known, "parameters", len(known))
             raise ModelError(f"there is no parameter {name!r}; {remedy}")
     return Plan(**parameters)
 
@@ -253,11 +253,11 @@ class Plan(Parameters):
     def _check_roles(self) -> None:
         """Raise an error if a column has two exclusive roles."""
         for roles in EXCLUSIVE:
-            known: dict[str, str] = {}
+            owner: dict[str, str] = {}
             for role in roles:
                 for name in names_in(getattr(self, role)):
-                    if known.setdefault(name, role) != role:
-                        raise ModelError(f"`{known[name]}` and `{role}` name the same column, {name!r}; leave one out")
+                    if owner.setdefault(name, role) != role:
+                        raise ModelError(f"`{owner[name]}` and `{role}` name the same column, {name!r}; leave one out")
 
     @property
     def is_pool(self) -> bool:
@@ -267,14 +267,14 @@ class Plan(Parameters):
     @property
     def scopes(self) -> set[Scope]:
         """The scopes of a training with this plan."""
-        holding = {
+        is_active = {
             SINGLE: not self.is_pool,
             POOLED: self.is_pool,
             WITH_KERNEL: learners.family_of(self.learner) is not None,
             DRAWN: self.shuffle,
             ONE_MACHINE: True,
         }
-        return {scope for scope, holds in holding.items() if holds}
+        return {scope for scope, applies in is_active.items() if applies}
 
     @property
     def column_types(self) -> ColumnTypes:

@@ -157,9 +157,9 @@ def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[di
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
     # Each setting needs a member with arrays in the file, so that a header cannot request excessive memory.
-    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
-    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
-    if known != (len(model["member_settings"]) - others, others):
+    n_members = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    n_others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if n_members != (len(model["member_settings"]) - n_others, n_others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -206,8 +206,8 @@ def check_relations(trained: Any) -> None:
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
 
 
-def _fit(holds: Any, problem: str) -> None:
-    if not holds:
+def _fit(condition: Any, problem: str) -> None:
+    if not condition:
         raise ModelError(problem)
 
 

@@ -308,18 +308,18 @@ class Certificate:
 def certify(evidence: Evidence, objective: Objective) -> Certificate:
     """The certificate of the evidence so far; radii are relative to the objective's statistics of the targets."""
     centre, unit = frame(objective)
-    seen = evidence.inverse > 0.0
-    relative = np.where(seen, evidence.largest, 1.0)  # M_j / unit_j
+    is_seen = evidence.inverse > 0.0
+    relative = np.where(is_seen, evidence.largest, 1.0)  # M_j / unit_j
     with np.errstate(over="ignore"):
         pulls = evidence["gradients"] / relative[:, None]
-        largest = np.where(seen, evidence.largest / np.where(seen, evidence.inverse, 1.0), 0.0)
+        largest = np.where(is_seen, evidence.largest / np.where(is_seen, evidence.inverse, 1.0), 0.0)
         inner = float(evidence.inner[0]) - centre * float(pulls[0].sum())
         sizes = float(evidence.sizes[0]) + abs(centre) * float(evidence.slopes[0])
         inner += (float(evidence.rounds[0]) + _OPERATIONS) * _ROUNDING * sizes
-    lost = not (abs(inner) <= LARGEST and abs(pulls).sum() * unit <= LARGEST)
+    has_overflow = not (abs(inner) <= LARGEST and abs(pulls).sum() * unit <= LARGEST)
     return Certificate(
         loss=float(evidence.loss[0]),
-        inner=math.inf if lost else inner,
+        inner=math.inf if has_overflow else inner,
         weight=float(evidence.weight[0]),
         rounds=int(evidence.rounds[0]),
         pulls=pulls,

@@ -130,14 +130,14 @@ def log_fortunes(codes: np.ndarray) -> np.ndarray:
     counts = np.bincount(codes)
     starts = np.cumsum(counts) - counts
     order = np.argsort(codes, kind="stable")
-    before = np.empty(n, np.int64)  # number of earlier rows with the same code
-    before[order] = rows - starts[codes[order]]
-    remaining_share = (counts[codes] - before) / np.maximum(n - rows, 1)
+    n_before = np.empty(n, np.int64)  # number of earlier rows with the same code
+    n_before[order] = rows - starts[codes[order]]
+    remaining_share = (counts[codes] - n_before) / np.maximum(n - rows, 1)
     keys = codes[order] * n + order  # ascending: by code, then by row
     logs = []
     for horizon in HORIZONS:
         begin = np.maximum(rows - horizon, 0)
-        recent = before - (np.searchsorted(keys, codes * n + begin) - starts[codes])
+        recent = n_before - (np.searchsorted(keys, codes * n + begin) - starts[codes])
         gain = (recent / np.maximum(rows - begin, 1) / remaining_share - 1.0)[1:]
         logs += [np.log1p(stake * gain).sum() for stake in STAKES]
     return np.array(logs)

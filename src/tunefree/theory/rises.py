@@ -153,11 +153,11 @@ class LossRises(Part):
         """Keep the rise of a record if it is large enough; returns whether it is."""
         rows, weight, total, rows_before, weight_before, total_before, scale = record[2:].tolist()
         loss = total / weight
-        before = total_before / weight_before if weight_before > 0.0 else np.inf
-        if not (np.isfinite(loss) and loss >= LEAST * before and loss - before >= SMALL * scale):
+        loss_before = total_before / weight_before if weight_before > 0.0 else np.inf
+        if not (np.isfinite(loss) and loss >= LEAST * loss_before and loss - loss_before >= SMALL * scale):
             return False
         self.count += 1
-        self.rises = [*self.rises, Rise(*place, int(rows), loss, int(rows_before), before)]
+        self.rises = [*self.rises, Rise(*place, int(rows), loss, int(rows_before), loss_before)]
         if len(self.rises) > MOST_KEPT:  # keep the first largest rise
             self.rises.pop(1 if self.rises[0] is max(self.rises, key=attrgetter("size")) else 0)
         return True

@@ -53,11 +53,11 @@ class Progressive:
 
     def add(self, weight: ArrayLike, losses: ArrayLike) -> None:
         """Add rows in the order in which they were learned; the sums do not depend on batch boundaries."""
-        cut = np.clip(np.asarray(losses, np.float64), 0.0, self.ceiling) / self.ceiling
-        before = np.cumsum(np.concatenate([[self.total], cut]))
-        means = (before[:-1] + 0.5) / (self.rows + np.arange(1.0, len(cut) + 1.0))
-        self.spread = float(np.cumsum(np.concatenate([[self.spread], (cut - means) ** 2]))[-1])
-        self.total, self.rows = float(before[-1]), self.rows + len(cut)
+        clipped = np.clip(np.asarray(losses, np.float64), 0.0, self.ceiling) / self.ceiling
+        totals = np.cumsum(np.concatenate([[self.total], clipped]))
+        means = (totals[:-1] + 0.5) / (self.rows + np.arange(1.0, len(clipped) + 1.0))
+        self.spread = float(np.cumsum(np.concatenate([[self.spread], (clipped - means) ** 2]))[-1])
+        self.total, self.rows = float(totals[-1]), self.rows + len(clipped)
         self.unweighted = self.unweighted and bool((np.asarray(weight) == 1.0).all())
 
     def bound(self, delta: float = 0.05) -> float | None:
