@@ -187,12 +187,15 @@ def codes_in(strings: Any) -> str:
     """Why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty."""
     if not len(strings) or not _WHOLE.match(text_at(strings, 0)):
         return ""
-    lengths = pc.binary_length(strings)
-    has_zeros = pc.any(pc.and_(pc.starts_with(strings, "0"), pc.greater(lengths, 1))).as_py()
-    long = strings.filter(pc.greater(lengths, 15))
-    if not (has_zeros or len(long)) or not pc.all(pc.match_substring_regex(strings, _WHOLE.pattern)).as_py():
+    zeros = strings.filter(pc.starts_with(strings, "0"))
+    has_zeros = len(zeros) > 0 and pc.max(pc.binary_length(zeros)).as_py() > 1
+    is_long = pc.max(lengths := pc.binary_length(strings)).as_py() > 15
+    if not (has_zeros or is_long) or not pc.all(pc.match_substring_regex(strings, _WHOLE.pattern)).as_py():
         return ""
-    return ZEROS if has_zeros else EXACT if any(abs(int(text)) > 2**53 for text in long.to_pylist()) else ""
+    if has_zeros:
+        return ZEROS
+    long = strings.filter(pc.greater(lengths, 15)).to_pylist()  # a comparison with a number imports pandas
+    return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
 
 
 def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
