@@ -1,7 +1,7 @@
-"""The encoder of tables of plain values, without Arrow, for rows that are predicted.
+"""An encoder of tables of plain values for prediction, which does not need Arrow.
 
-It makes the blocks that :class:`tunefree.stream.encoder.TableEncoder` makes of the same numbers, categories and
-booleans. What that learns, texts, lists, dates, times and hashed features are not for it.
+For numbers, categories and booleans it returns the same blocks as :class:`tunefree.stream.encoder.TableEncoder`. It
+does not learn, and does not support texts, lists, dates, times and hashed features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROLES = "target", "weight", "group", "exposure"
 TEXTS = Sequence(Text())
 _ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
-SHORTEST, MOST_DIGITS = 1e-4, 1e10  # between these Python and Arrow write numbers alike
+SHORTEST, MOST_DIGITS = 1e-4, 1e10  # range in which Python and Arrow format numbers alike
 
 
 class Column(NamedTuple):
@@ -32,18 +32,18 @@ class Column(NamedTuple):
 
     name: str
     kind: str
-    may_be_numbers: bool  # of categories
-    may_be_others: bool  # of booleans: values beside true and false are categories
-    has_notation: bool  # whether the texts of training were numbers in a notation, such as 1.234,5
-    is_late: bool  # whether nothing is known where it is missing
-    gone: frozenset[str]  # texts that stand for a missing value
+    may_be_numbers: bool  # whether categories may be numbers
+    may_be_others: bool  # whether a boolean may have other values than true and false, which are categories
+    has_notation: bool  # whether training texts had numbers in a special notation, such as 1.234,5
+    is_late: bool  # whether it appeared later in training, so that a missing value has no code
+    gone: frozenset[str]  # spellings of a missing value
 
     def dense_names(self) -> list[str]:
-        """Names of the numbers that it adds to rows."""
+        """Return the names of its numeric features."""
         return [self.name] if self.kind == "number" else []
 
     def numbers(self, values: abc.Sequence[Any]) -> np.ndarray:
-        """Values as numbers, NaN where one is missing."""
+        """Convert values to numbers, NaN for a missing one."""
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
             array = np.array([self._number(value) for value in values], np.float64)
@@ -57,9 +57,9 @@ class Column(NamedTuple):
         return array.astype(np.float64)
 
     def _number(self, value: Any) -> float:
-        """A value as a number, NaN if it is missing, infinite if it is none.
+        """Convert a value to a number: NaN if it is missing, infinite if it is not a number.
 
-        Texts are numbers as :func:`tunefree.load` reads them: Python takes more for numbers, such as 1_000.
+        Texts are parsed as by :func:`tunefree.load`: Python's ``float`` accepts more, such as 1_000.
         """
         if value is None or (isinstance(value, str) and value.strip() in self.gone):
             return math.nan
@@ -73,7 +73,7 @@ class Column(NamedTuple):
         return number if is_plain else math.inf
 
     def text(self, value: Any, row: int) -> str | None:
-        """A value as the text of a category; None where it is missing."""
+        """Convert a value to the text of a category; None if it is missing."""
         if isinstance(value, (bool, np.bool_)):
             return TRUTHS[bool(value)]
         is_number = isinstance(value, (int, float, np.number))
@@ -97,7 +97,7 @@ class Column(NamedTuple):
 
 
 class PlainEncoder:
-    """Turns rows that are to be predicted into blocks; restored from a model file by :meth:`restore`.
+    """Converts rows for prediction to blocks; restored from a model file by :meth:`restore`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class PlainEncoder:
     [[39.0], [50.0]]
     """
 
-    header: ClassVar[dict[str, Any]] = {  # of files, as far as it is read
+    header: ClassVar[dict[str, Any]] = {  # schema of the fields that it reads from the header of a file
         "columns": Optional(
             Sequence(
                 {"name": Text(), "kind": Text(), "since": Optional(COUNT), "na_values": Optional(TEXTS)}
@@ -123,18 +123,18 @@ class PlainEncoder:
 
     def __init__(self, columns: list[Column], keys: Any, column_of: np.ndarray) -> None:
         self.columns, self.keys = columns, keys
-        self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
-        self._column_of = column_of  # (keys,)
-        self._passed: set[Any] = set()  # columns that rows may have beside these
+        self.drawn: list[np.ndarray] | None = None  # values of each column in a sample of the training rows
+        self._column_of = column_of  # (keys,) column index of each key
+        self._passed: set[Any] = set()  # further columns that are ignored without a warning
 
     @property
     def n_features(self) -> int:
-        """The largest feature there may be, plus 1."""
+        """The largest possible feature id, plus 1."""
         return dictionary.n_features(self.keys)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
-        """The encoder of a model file; a DataError if its rows need the encoder of tables."""
+        """Restore the encoder of a model file; raise a DataError if it needs Arrow."""
         check_header(header, cls.header, "encoder")
         columns = [_column(header, **column) for column in header.get("columns", ())]
         if not columns or header.get("hash_bits"):
@@ -152,7 +152,7 @@ class PlainEncoder:
         return encoder
 
     def encode(self, rows: Any) -> Block:
-        """The block of rows: a mapping of columns, a sequence of mappings, or a two-dimensional array.
+        """Encode rows: a mapping of columns, a sequence of mappings, or a two-dimensional array.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class PlainEncoder:
         return table(columns, np.arange(1, 1 + len(numbers)), ids, words_of(words, n), [*codes])
 
     def values(self, rows: Any) -> list[abc.Sequence[Any]]:
-        """The values of each column."""
+        """Return the values of each column."""
         names = [column.name for column in self.columns]
         if isinstance(rows, np.ndarray):
             if rows.ndim != 2 or rows.shape[1] != len(names):
@@ -211,7 +211,7 @@ class PlainEncoder:
 
 
 def _written(number: Any) -> Any:
-    """A number as Arrow writes it; as it is where Python may write it otherwise."""
+    """Format a number as Arrow does; return it unchanged if Python may format it differently."""
     if not isinstance(number, (float, np.floating)):
         return str(number)
     size = abs(float(number))
@@ -230,7 +230,7 @@ def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **opti
 
 
 def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys (n,) of categories, and whether a row has one."""
+    """Return the keys (n,) of categories, and a mask of the rows with a code."""
     missing, seed = missing_key(column.name), category_seed(column.name)
     texts = [column.text(value, row) for row, value in enumerate(values)]
     keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}
