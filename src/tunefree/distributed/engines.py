@@ -73,7 +73,7 @@ def _allow_deaths(most: int, dask_scheduler: Any = None) -> None:
     dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
 
 
-_OF_WORKERS = "distributed.nanny.pre-spawn-environ"
+_WORKER_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 KEEPING_MEMORY = {  # environment variables of glibc
     "MALLOC_TRIM_THRESHOLD_": 2**28,  # free bytes above which memory is returned to the system
     "MALLOC_MMAP_THRESHOLD_": 2**25,  # bytes above which an allocation gets separate pages
@@ -102,5 +102,5 @@ def local_cluster(n_workers: int, **settings: Any) -> Any:
 
     from distributed import LocalCluster
 
-    with dask.config.set({_OF_WORKERS: {**dask.config.get(_OF_WORKERS), **KEEPING_MEMORY}}):
+    with dask.config.set({_WORKER_ENVIRONMENT: {**dask.config.get(_WORKER_ENVIRONMENT), **KEEPING_MEMORY}}):
         return LocalCluster(**{"n_workers": n_workers, "threads_per_worker": 1, **settings})

@@ -53,23 +53,23 @@ class Statistics(NamedTuple):
 
     def plus(self, other: Statistics) -> Statistics:
         """Return the sums over the shards of both."""
-        kept = _largest_unit_masks(self, other)
+        masks = _largest_unit_masks(self, other)
         sums = {}
         for name in self.sums | other.sums:
             terms = [s.sums[name] for s in (self, other) if name in s.sums]
             if not terms[0].ndim:
                 sums[name] = np.maximum.reduce(terms)
-            elif name.startswith(OF_FEATURES) and kept is not None:
-                flags = [flag for flag, s in zip(kept, (self, other), strict=True) if name in s.sums]
-                sums[name] = sum(_along(flag, term) * term for flag, term in zip(flags, terms, strict=True))
+            elif name.startswith(OF_FEATURES) and masks is not None:
+                flags = [flag for flag, s in zip(masks, (self, other), strict=True) if name in s.sums]
+                sums[name] = sum(_broadcastable(flag, term) * term for flag, term in zip(flags, terms, strict=True))
             else:
                 sums[name] = sum(terms)
         steepest = max(self.steepest, other.steepest)
         totals = self.shards + other.shards, self.weight + other.weight
-        if kept is None:
+        if masks is None:
             return Statistics(*totals, self.weights + other.weights, None, sums, steepest)
-        weights = kept[0] * self.weights + kept[1] * other.weights
-        units = np.where(kept[0], _units(self), _units(other))
+        weights = masks[0] * self.weights + masks[1] * other.weights
+        units = np.where(masks[0], _units(self), _units(other))
         return Statistics(*totals, weights, units, sums, steepest)
 
 
@@ -77,11 +77,11 @@ def _units(statistics: Statistics) -> np.ndarray:
     return np.ones(len(statistics.weights)) if statistics.units is None else statistics.units
 
 
-def _largest_unit_masks(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
+def _largest_unit_masks(first: Statistics, second: Statistics) -> list[np.ndarray] | None:
     """Return masks (d,) of the coordinates in which each has the larger or an equal unit; None if all units are 1."""
-    if one.units is None and other.units is None:
+    if first.units is None and second.units is None:
         return None
-    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (one, other)]
+    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (first, second)]
     return [inverse == np.minimum(*inverses) for inverse in inverses]
 
 
@@ -93,12 +93,12 @@ def learners(model: Model) -> Iterator[tuple[str, Any, Any]]:
     linear, growth = model.linear, model.pool.members.growth
     for name, view in linear.views.items():
         yield name, view, None
-    holders = {f"linear {place}": member for place, member in enumerate(linear.members)}
+    owners = {f"linear {index}": member for index, member in enumerate(linear.members)}
     for clock, kind, age, generation in [] if growth is None else growth.generations():
-        holders |= {f"{kind} of {clock}, {age}, {number}": part for number, part in enumerate(generation.living)}
-    for name, holder in holders.items():
-        if model.task == "classification" or holder.objective.unit > 0.0:
-            yield name, holder.state, holder
+        owners |= {f"{kind} of {clock}, {age}, {number}": learner for number, learner in enumerate(generation.living)}
+    for name, owner in owners.items():
+        if model.task == "classification" or owner.objective.unit > 0.0:
+            yield name, owner.state, owner
 
 
 def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
@@ -107,36 +107,36 @@ def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
     In regression the mean of the targets is kept constant, so that all shards learn differences from the same mean.
     """
     states = {}
-    for name, state, holder in learners(model):
-        if holder is not None and model.task == "regression":
-            holder.objective.mass = MOVED_BY_NONE
-        states[name] = {key: array.copy() for key, array in _numbers(state).items()}
+    for name, state, owner in learners(model):
+        if owner is not None and model.task == "regression":
+            owner.objective.mass = MOVED_BY_NONE
+        states[name] = {key: array.copy() for key, array in _arrays(state).items()}
     return states
 
 
 def learned(model: Model, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
     """Return the changes of the learners of a shard with ``rows`` rows since the arrays in ``before``."""
     statistics = {}
-    for name, state, holder in learners(model):
+    for name, state, owner in learners(model):
         if isinstance(state, Newton):
             subtract_waiting(state)
         if name in before:
-            steepest = 0.0 if holder is None else holder.objective.steepest
-            statistics[name] = _statistics(_numbers(state), before[name], steepest, float(rows))
+            steepest = 0.0 if owner is None else owner.objective.steepest
+            statistics[name] = _statistics(_arrays(state), before[name], steepest, float(rows))
     return statistics
 
 
 def join(model: Model, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
     """Add the changes in all shards, with ``rows`` rows, to the learners of the common start."""
-    for name, state, holder in learners(model):
+    for name, state, owner in learners(model):
         if name not in total:
             continue
-        for key, array in _numbers(state).items():  # views, which are modified in place
+        for key, array in _arrays(state).items():  # views, which are modified in place
             _add(total[name], key, array, adds_sums)
-        if holder is not None:
-            holder.objective.steepest = total[name].steepest
+        if owner is not None:
+            owner.objective.steepest = total[name].steepest
             if model.task == "regression":
-                holder.objective.mass += rows
+                owner.objective.mass += rows
     linear = model.linear
     for member in linear.members:
         member.rows, member.mass = member.rows + rows, member.mass + rows
@@ -155,12 +155,12 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -
     elif key.startswith(SUM) and adds_sums:
         array += statistics.sums[key] * (statistics.shards / statistics.weight)  # mean times the number of shards
     elif key.startswith(OF_FEATURES):
-        array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
+        array += statistics.sums[key] / _broadcastable(np.where(is_learned, statistics.weights, 1.0), array)
     else:
         array += statistics.sums[key] / statistics.weight
 
 
-def _numbers(state: Any) -> dict[str, np.ndarray]:
+def _arrays(state: Any) -> dict[str, np.ndarray]:
     """Return views of the arrays of a learner or a view, by name; single numbers have shape ()."""
     if isinstance(state, Steady):
         fields = state._asdict().items()
@@ -174,7 +174,7 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     return numbers
 
 
-def _along(factors: np.ndarray, array: np.ndarray) -> np.ndarray:
+def _broadcastable(factors: np.ndarray, array: np.ndarray) -> np.ndarray:
     """Reshape factors (d,) so that they broadcast with an array (d, ...)."""
     return factors.reshape(-1, *[1] * (array.ndim - 1))
 
@@ -228,21 +228,21 @@ def add_proved(record: FirstPassRecord, shard_sums: Proved, n_features: int, n_o
     record.targets = RunningMean(**total.targets)
 
 
-def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    sums = {name: one[name] + other[name] for name in ("rows", "total", "spread")}
-    return sums | {"ceiling": one["ceiling"], "unweighted": one["unweighted"] and other["unweighted"]}
+def _sum_of_risks(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    sums = {name: first[name] + second[name] for name in ("rows", "total", "spread")}
+    return sums | {"ceiling": first["ceiling"], "unweighted": first["unweighted"] and second["unweighted"]}
 
 
-def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _sum_of_evidence(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Gradients are in units of each feature, powers of two; the larger unit is kept."""
-    both = one, other
-    inverses = np.stack([arrays["inverse"] for arrays in both])
+    pair = first, second
+    inverses = np.stack([arrays["inverse"] for arrays in pair])
     known = np.where(inverses > 0.0, inverses, np.inf)
     joined = known.min(axis=0)
     joined[np.isinf(joined)] = 0.0
     factors = joined / known  # 0 for unknown features
-    sums = {name: one[name] + other[name] for name in one}
+    sums = {name: first[name] + second[name] for name in first}
     sums["inverse"] = joined
-    sums["largest"] = np.maximum(*(factor * arrays["largest"] for factor, arrays in zip(factors, both, strict=True)))
-    sums["gradients"] = sum(factor[:, None] * arrays["gradients"] for factor, arrays in zip(factors, both, strict=True))
+    sums["largest"] = np.maximum(*(factor * arrays["largest"] for factor, arrays in zip(factors, pair, strict=True)))
+    sums["gradients"] = sum(factor[:, None] * arrays["gradients"] for factor, arrays in zip(factors, pair, strict=True))
     return sums

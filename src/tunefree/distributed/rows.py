@@ -199,8 +199,8 @@ def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, 
     encoder = encoder_of(united.kind).restore(*united.encoder)
     if isinstance(encoder, LineEncoder):
         return ids_of(encoder.keys, arrays["keys"])
-    same = encoder.state()[1]["columns"] == header["columns"]
-    return ids_of(encoder.ids.keys, arrays["keys"]) if same else None
+    has_same_columns = encoder.state()[1]["columns"] == header["columns"]
+    return ids_of(encoder.ids.keys, arrays["keys"]) if has_same_columns else None
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
@@ -215,9 +215,9 @@ def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray
         return np.full(n, size > 0)
     edges = np.arange(size + 1) * rows // size
     numbers = edges[:-1] + (hashed(2 * np.arange(size) + draw) % np.diff(edges).astype(np.uint64)).astype(np.int64)
-    places = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start
+    indices = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start
     is_drawn = np.zeros(n, bool)
-    is_drawn[places] = True
+    is_drawn[indices] = True
     return is_drawn
 
 

@@ -79,8 +79,8 @@ def started(
     beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Batch], is_all: bool
 ) -> Start:
     """Learn the common start; if the sample ``is_all`` rows, this equals training on one machine in the rows' order."""
-    known = list(beginning.classes if is_all else classes)
-    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
+    known_classes = list(beginning.classes if is_all else classes)
+    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known_classes, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
@@ -121,14 +121,14 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     model, metrics = restored(*state), RunningMetrics()
     for growth in _growths(model):
         growth.only_newest()
-    pool, known = model.pool, RunningMean(**asdict(model.record.targets))
+    pool, targets = model.pool, RunningMean(**asdict(model.record.targets))
     pool.only_members_learn = True
-    begun = pool.rows, pool.relative.mass, pool.n_known
+    before_shard = pool.rows, pool.relative.mass, pool.n_known
     before = joining.begin(model)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, model.classes, metrics)
-    counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_known - begun[2]
-    sums = joining.proved(model.record, model.n_features, known)
+    counts = pool.rows - before_shard[0], pool.relative.mass - before_shard[1], pool.n_known - before_shard[2]
+    sums = joining.proved(model.record, model.n_features, targets)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
 
@@ -140,8 +140,8 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
     """
     rows = shuffled(gathered(last))
     with threads.one_for_products():
-        means, means_metrics = _end(start, total, rows, adds_sums=False)
-        sums, sums_metrics = _end(start, total, rows, adds_sums=True)
+        means, means_metrics = _joined_model(start, total, rows, adds_sums=False)
+        sums, sums_metrics = _joined_model(start, total, rows, adds_sums=True)
     model = sums if sums_metrics.loss < means_metrics.loss else means
     model.record = means.record
     model.pool.has_finished = True
@@ -151,7 +151,7 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 
-def _end(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
+def _joined_model(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
     """Join a model and let it learn the last rows; return it with the metrics of these rows."""
     model, metrics = restored(*start.model), RunningMetrics()
     if total.proved is not None:

@@ -90,7 +90,7 @@ def shards_of(source: Source, pieces: Sequence[Piece], cut: Cut) -> list[Shard]:
     """Join the pieces of all files to shards."""
     groups = joined([piece.counted for piece in pieces], cut.fewest_rows)
     return [
-        Shard(number, tuple(pieces[place] for place in group), source.format, source.delimiter)
+        Shard(number, tuple(pieces[index] for index in group), source.format, source.delimiter)
         for number, group in enumerate(groups)
     ]
 
@@ -102,11 +102,11 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     [[0, 1, 2], [3, 4]]
     """
     groups, filled = list[list[int]](), fewest
-    for place, n in enumerate(rows):
+    for index, n in enumerate(rows):
         if filled >= fewest:
             groups.append([])
             filled = 0
-        groups[-1].append(place)
+        groups[-1].append(index)
         filled += n
     if filled < fewest and len(groups) > 1:
         last = groups.pop()
@@ -122,10 +122,10 @@ def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> lis
         delimiters, escaped, begin = header.delimiter, header.escaped, Position(offset=header.end)
     chunks = read_lines([file], begin, cut.range_bytes, delimiters, escaped)
     ends = [Position(), *(chunk.position for chunk in chunks)]
-    named = file if isinstance(file, TextFile) else TextFile(file)
+    text_file = file if isinstance(file, TextFile) else TextFile(file)
     last = len(ends) - 2
     return [
-        Piece(named.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
+        Piece(text_file.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
         for k, (start, end) in enumerate(pairwise(ends))
     ]
 

@@ -72,9 +72,9 @@ class Journal:
         self.rounds: dict[str, str] = {}  # JSON
         self.resumes = resumes and self.path is not None and self.path.exists()
 
-    def begin(self, *described: Any) -> None:
+    def begin(self, *description: Any) -> None:
         """Begin a training with this description; raise a ModelError if the file belongs to another training."""
-        text = json.dumps(described, sort_keys=True, default=str)
+        text = json.dumps(description, sort_keys=True, default=str)
         self.identity = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         if not self.resumes or self.path is None:
             return
@@ -188,21 +188,21 @@ def learn(
     """
     check(plan)
     journal = journal or Journal()
-    beginning, local, whole = _read(engine, parts, plan, skips, tell)
-    rows, n_filled = whole.offsets[-1], sum(start < stop for start, stop in pairwise(whole.offsets))
+    beginning, local, merged = _read(engine, parts, plan, skips, tell)
+    rows, n_filled = merged.offsets[-1], sum(start < stop for start, stop in pairwise(merged.offsets))
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
-    journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
-    handle = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
-    shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
-    items = [(rows, handle, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
+    journal.begin(plan.changed(), parts.shards, merged.offsets, merged.classes, merged.encoder.n_features, sizes)
+    handle = engine.hold("united", beginning._replace(encoder=merged.encoder.state()))
+    shards = zip(local, merged.offsets, parts.shards, parts.frames, strict=False)
+    items = [(rows, handle, merged.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
     ready = engine.each("prepare", prepared, items)
     del local, items
 
     def start_of() -> Any:
         parts_of_sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
-        described = beginning, whole.classes, whole.encoder.n_features
-        return engine.one("start", shard_pass.started, *described, parts_of_sample, sample == rows)
+        arguments = beginning, merged.classes, merged.encoder.n_features
+        return engine.one("start", shard_pass.started, *arguments, parts_of_sample, sample == rows)
 
     def total_of() -> Any:
         state = engine.one("following", shard_pass.following, start)
@@ -220,8 +220,8 @@ def learn(
         end = engine.one("join", shard_pass.joined, start, total, last)
     model, sums = engine.value(end)
     progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)])
-    progress.tally = whole.skipped
-    trained = Trained(restored(*model), whole.encoder, beginning.kind, beginning.plan, progress)
+    progress.tally = merged.skipped
+    trained = Trained(restored(*model), merged.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained
@@ -252,26 +252,26 @@ def check(plan: Plan) -> None:
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
     """Let workers read the shards, and merge their dictionaries and classes."""
     pairs = list(zip(parts.shards, parts.frames, strict=True))
-    looks = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
-    beginning: Beginning | None = next(filter(None, looks), None)
+    beginnings = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
+    beginning: Beginning | None = next(filter(None, beginnings), None)
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
     handle = engine.hold("beginning", beginning)
     local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
-    whole = united(beginning, surveys)
-    for problem in whole.problems:
+    merged = united(beginning, surveys)
+    for problem in merged.problems:
         tell(f"skipped: {problem}")
-    if not whole.offsets[-1]:
+    if not merged.offsets[-1]:
         raise DataError("no row could be used", remedy="see the messages about skipped rows")
-    if beginning.task == "classification" and len(whole.classes) < 2:
-        raise DataError(f"the target has one class only, {whole.classes[0]!r}", remedy="give data with two classes")
-    targets.check_class_weight(plan, beginning.task, whole.classes, complete=True)
+    if beginning.task == "classification" and len(merged.classes) < 2:
+        raise DataError(f"the target has one class only, {merged.classes[0]!r}", remedy="give data with two classes")
+    targets.check_class_weight(plan, beginning.task, merged.classes, complete=True)
     if targets.is_balanced(plan):
-        weights = targets.balancing(whole.totals)
+        weights = targets.balancing(merged.totals)
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
-    tell(f"read {whole.offsets[-1]:,} rows in {len(local)} shards: {whole.encoder.n_features:,} features")
-    return beginning, local, whole
+    tell(f"read {merged.offsets[-1]:,} rows in {len(local)} shards: {merged.encoder.n_features:,} features")
+    return beginning, local, merged
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
@@ -289,10 +289,10 @@ def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
 
 def _absolute(file: str) -> str:
     """Make the path of a file absolute, because workers have other working directories."""
-    named = os.path.abspath(file)
+    path = os.path.abspath(file)
     if not isinstance(file, TextFile):
-        return named
-    return TextFile(named, **vars(file.but(end=None, chunk_size=None)))
+        return path
+    return TextFile(path, **vars(file.but(end=None, chunk_size=None)))
 
 
 def is_collection(data: Any) -> bool:
@@ -320,7 +320,7 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
     rows = engine.values(engine.each("count", len, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
-    return Parts(shards, [[tables[place] for place in group] for group in groups]), plan
+    return Parts(shards, [[tables[index] for index in group] for group in groups]), plan
 
 
 def _computed(engine: Any, delayed: Any) -> list[Any]:
@@ -352,5 +352,5 @@ def table_of(X: Any, y: Any) -> Any:
     if sparse.issparse(X):
         raise DataError("blocks of sparse matrices are not spread", remedy="write svmlight files, and name these")
     dense = np.asarray(X)
-    columns = {f"x{place}": np.ascontiguousarray(dense[:, place]) for place in range(dense.shape[1])}
+    columns = {f"x{column}": np.ascontiguousarray(dense[:, column]) for column in range(dense.shape[1])}
     return pa.table({**columns, TARGET: pa.array(np.asarray(y))})

@@ -88,8 +88,8 @@ class Tally:
 
     def is_new(self, error: DataError) -> bool:
         """Whether the message or the row number of this error would be kept."""
-        reason, known = reason_of(error), ((one.problem, one.column) for one in self.reasons)
-        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known
+        reason, known_keys = reason_of(error), ((earlier.problem, earlier.column) for earlier in self.reasons)
+        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known_keys
 
     def add(self, error: DataError) -> None:
         """Count a row that could not be used."""
@@ -117,21 +117,21 @@ class Tally:
 
     def copy(self) -> Tally:
         """Return an independent copy."""
-        other = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
-        other.first = [*self.first]
-        return other
+        duplicate = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
+        duplicate.first = [*self.first]
+        return duplicate
 
 
-def _merge(known: list[Reason], reason: Reason) -> None:
+def _merge(reasons: list[Reason], reason: Reason) -> None:
     """Add a reason to a list, or its rows to the same reason in the list."""
     reason = replace(reason, column=reason.column[:MOST_LETTERS])
-    places = {(one.problem, one.column): place for place, one in enumerate(known)}
-    if (reason.problem, reason.column) not in places and len(known) >= MOST_REASONS:
+    indices = {(earlier.problem, earlier.column): index for index, earlier in enumerate(reasons)}
+    if (reason.problem, reason.column) not in indices and len(reasons) >= MOST_REASONS:
         reason = replace(reason, problem=OTHER, column="")
-    if (place := places.get((reason.problem, reason.column))) is None:
-        known.append(reason)
+    if (index := indices.get((reason.problem, reason.column))) is None:
+        reasons.append(reason)
     else:
-        known[place] = replace(known[place], rows=known[place].rows + reason.rows)
+        reasons[index] = replace(reasons[index], rows=reasons[index].rows + reason.rows)
 
 
 UNLABELLED = "the target is missing"
@@ -193,35 +193,35 @@ class Batch(NamedTuple):
 
     def part(self, start: int, stop: int) -> Batch:
         """Return the rows from ``start`` up to ``stop``."""
-        names = (*_OF_ROWS, "target", "tags", "columns")
-        cut = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
+        names = (*_ROW_FIELDS, "target", "tags", "columns")
+        fields = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
         forgotten = [(row - start, features) for row, features in self.forgotten if start <= row < stop]
-        return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **cut)
+        return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **fields)
 
-    def at(self, places: np.ndarray) -> Batch:
+    def at(self, indices: np.ndarray) -> Batch:
         """Return the rows at ascending indices."""
-        picked = {name: array[places] for name in _OF_ROWS if (array := getattr(self, name)) is not None}
-        taken = {"target": self.target, "columns": self.columns}
-        picked |= {name: values.take(places) for name, values in taken.items() if values is not None}
-        tags = None if self.tags is None else [self.tags[i] for i in places.tolist()]
-        forgotten = [(int((places < row).sum()), features) for row, features in self.forgotten]
-        return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
+        fields = {name: array[indices] for name in _ROW_FIELDS if (array := getattr(self, name)) is not None}
+        arrow_values = {"target": self.target, "columns": self.columns}
+        fields |= {name: values.take(indices) for name, values in arrow_values.items() if values is not None}
+        tags = None if self.tags is None else [self.tags[i] for i in indices.tolist()]
+        forgotten = [(int((indices < row).sum()), features) for row, features in self.forgotten]
+        return self._replace(rows=rows_at(self.rows, indices), tags=tags, forgotten=forgotten, **fields)
 
 
-_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays with a value for each row
+_ROW_FIELDS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays with a value for each row
 
 
 def followed(batches: list[Batch]) -> Batch:
     """Concatenate consecutive batches of a file."""
     last, starts = batches[-1], np.cumsum([0, *(len(batch.weight) for batch in batches)]).tolist()
-    names = [name for name in _OF_ROWS if getattr(last, name) is not None]
+    names = [name for name in _ROW_FIELDS if getattr(last, name) is not None]
     joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in batches]) for name in names}
-    joined |= {name: _below([getattr(batch, name) for batch in batches]) for name in ("target", "columns")}
-    forgotten = [(n + row, of) for n, batch in zip(starts, batches, strict=False) for row, of in batch.forgotten]
+    joined |= {name: _concatenated([getattr(batch, name) for batch in batches]) for name in ("target", "columns")}
+    forgotten = [(n + row, ids) for n, batch in zip(starts, batches, strict=False) for row, ids in batch.forgotten]
     return last._replace(rows=together([batch.rows for batch in batches]), forgotten=forgotten, **joined)
 
 
-def _below(parts: list[Any]) -> Any:
+def _concatenated(parts: list[Any]) -> Any:
     """Concatenate Arrow arrays or record batches, promoted to a common type; None if the parts are None."""
     if parts[0] is None:
         return None
@@ -230,8 +230,8 @@ def _below(parts: list[Any]) -> Any:
     is_array = isinstance(parts[0], pa.Array)
     tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in parts]
     table = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
-    (both,) = table.unify_dictionaries().combine_chunks().to_batches()
-    return both.column(0) if is_array else both
+    (joined,) = table.unify_dictionaries().combine_chunks().to_batches()
+    return joined.column(0) if is_array else joined
 
 
 def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -333,27 +333,27 @@ class Refused(BadRows):
     has_options: ClassVar[bool] = False
 
 
-_ROWS = b"tunefree.row_numbers"
+_ROW_NUMBERS = b"tunefree.row_numbers"
 SEMICOLONS = b"tunefree.semicolons"  # metadata of a sample whose delimiter is a semicolon
 
 
 def row_numbers(chunk: Any) -> np.ndarray:
     """Return the row numbers of a chunk in its file; if bad rows were left out, they are in the metadata."""
-    carried = (chunk.data.schema.metadata or {}).get(_ROWS)
-    if carried is not None:
-        return np.frombuffer(carried, np.int64)
+    stored = (chunk.data.schema.metadata or {}).get(_ROW_NUMBERS)
+    if stored is not None:
+        return np.frombuffer(stored, np.int64)
     return np.arange(chunk.row, chunk.row + chunk.data.num_rows, dtype=np.int64)
 
 
 def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
     """Add the row numbers to the metadata of a record batch."""
-    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+    return table.replace_schema_metadata({_ROW_NUMBERS: numbers.astype(np.int64).tobytes()})
 
 
 def unique_names(chunk: Chunk) -> list[str]:
     """Return the column names of a chunk; raise a DataError if two are the same."""
     names = chunk.data.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
+    duplicate = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if duplicate is not None:
+        raise DataError("two columns have this name", chunk.file, column=duplicate, remedy="rename one of them")
     return names

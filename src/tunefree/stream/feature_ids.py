@@ -81,11 +81,11 @@ class FeatureIds:
             end = stop
             while start < stop or not blocks:
                 parts: list[Located | LocatedWords] = []
-                parts += [(place, part._replace(places=part.places[start:end])) for place, part in codes]
-                parts += [(place, part.row_words(start, end)) for place, part in bags]
-                known = self._lookup(keys := _keys_of(parts))
-                if learning and not self.keys.bits and not known.all():
-                    new = _unknown(known, parts)
+                parts += [(column, part._replace(places=part.places[start:end])) for column, part in codes]
+                parts += [(column, part.row_words(start, end)) for column, part in bags]
+                key_ids = self._lookup(keys := _keys_of(parts))
+                if learning and not self.keys.bits and not key_ids.all():
+                    new = _unknown(key_ids, parts)
                     if (fitting := self._rows_with_room(new, end - start)) < end - start:
                         if not fitting and forgotten_at == start:
                             problem = (
@@ -98,9 +98,9 @@ class FeatureIds:
                         end = start + (fitting or end - start)
                         continue
                     self._add(new, parts)
-                    places = np.flatnonzero(known == 0)
-                    known[places] = self._lookup(keys[places])
-                ids[start:end], words = self._row_features(end - start, parts, known)
+                    unknown = np.flatnonzero(key_ids == 0)
+                    key_ids[unknown] = self._lookup(keys[unknown])
+                ids[start:end], words = self._row_features(end - start, parts, key_ids)
                 blocks.append(words)
                 if learning and self.most is not None:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
@@ -124,32 +124,32 @@ class FeatureIds:
     def _count(self, ids: np.ndarray, words: Block, weight: np.ndarray | None) -> None:
         """Add the rows with a weight above 0 to the evidence of their features."""
         has_weight = np.ones(len(ids), bool) if weight is None else weight > 0.0
-        counted = words.features[np.repeat(has_weight, np.diff(words.pointers))]
-        known = np.concatenate([ids[has_weight].ravel(), counted])
+        word_features = words.features[np.repeat(has_weight, np.diff(words.pointers))]
+        features = np.concatenate([ids[has_weight].ravel(), word_features])
         self._track(0.0)
-        self._evidence += np.bincount(known[known > 0] - self.keys.first, minlength=self.keys.count)
+        self._evidence += np.bincount(features[features > 0] - self.keys.first, minlength=self.keys.count)
 
     def _forget(self, row: int) -> None:
         """Before a row, forget the features with the least evidence: 1 / FORGOTTEN of the maximum number."""
         used = np.delete(np.arange(self.keys.count), self._free)
         order = np.argsort(self._evidence[used], kind="stable")
-        kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
-        places = np.sort(used[order[: max(len(used) - kept, 0)]])
-        self.keys = dictionary.without(self.keys, places)
-        self.names.put(places, string_array([""] * len(places)), np.full(len(places), -1, np.int32))
-        self._free = np.union1d(self._free, places)
-        self._evidence[places] = 0.0
+        n_kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
+        indices = np.sort(used[order[: max(len(used) - n_kept, 0)]])
+        self.keys = dictionary.without(self.keys, indices)
+        self.names.put(indices, string_array([""] * len(indices)), np.full(len(indices), -1, np.int32))
+        self._free = np.union1d(self._free, indices)
+        self._evidence[indices] = 0.0
         self._evidence *= AGED
-        self.n_forgotten += len(places)
-        self._events.append((row, self.keys.first + places))
+        self.n_forgotten += len(indices)
+        self._events.append((row, self.keys.first + indices))
 
     def _row_features(
-        self, n_rows: int, parts: Sequence[Located | LocatedWords], known: np.ndarray
+        self, n_rows: int, parts: Sequence[Located | LocatedWords], key_ids: np.ndarray
     ) -> tuple[np.ndarray, Block]:
-        """Return the ids of codes, and the words, of some rows; ``known`` has the ids of their keys."""
+        """Return the ids of codes, and the words, of some rows; ``key_ids`` has the ids of their keys."""
         columns, words, start = list[np.ndarray](), [], 0
         for _, part in parts:
-            ids_by_key = known[start : start + len(part.keys)]
+            ids_by_key = key_ids[start : start + len(part.keys)]
             if isinstance(part, Codes):
                 columns.append(np.append(ids_by_key, np.int32(0))[part.places])  # the appended 0 is for index -1
             else:
@@ -168,11 +168,11 @@ class FeatureIds:
         columns = np.array([column for column, _ in sources], np.int32)[unknown.sources]
         by_source = np.argsort(unknown.sources, kind="stable")
         parts = [part.names(unknown.members[unknown.sources == k]) for k, (_, part) in enumerate(sources)]
-        names, places = in_order(parts, np.argsort(by_source)), self._free[: len(columns)]
-        n = len(places)
+        names, free = in_order(parts, np.argsort(by_source)), self._free[: len(columns)]
+        n = len(free)
         if n:
-            self.keys = dictionary.placed(self.keys, places, unknown.keys[:n])
-            self.names.put(places, names[:n], columns[:n])
+            self.keys = dictionary.placed(self.keys, free, unknown.keys[:n])
+            self.names.put(free, names[:n], columns[:n])
             self._free = self._free[n:]
         self.keys, _ = dictionary.lookup(self.keys, unknown.keys[n:])
         self.names.add(names[n:], columns[n:])
@@ -190,9 +190,9 @@ class FeatureIds:
         """Return codes without an id by column: column index, and by name the number of rows and the first row."""
         unknown = []
         for column, part, rows in () if self.keys.bits else _without_id(codes, ids):
-            places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
+            indices, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
             rows_by_code = zip(counts.tolist(), rows[first].tolist(), strict=True)
-            unknown.append((column, dict(zip(part.names(places).to_pylist(), rows_by_code, strict=True))))
+            unknown.append((column, dict(zip(part.names(indices).to_pylist(), rows_by_code, strict=True))))
         return unknown
 
     def with_averages(
@@ -203,8 +203,8 @@ class FeatureIds:
             dictionary.averages(self.keys, self.names.columns(), column, rows, drawn(column))
             for column, _, rows in _without_id(codes, ids)
         ]
-        known = _rows_of(np.diff(words.pointers)), words.features, words.values
-        return words_of([known, *parts], len(ids)) if parts else words
+        entries = _rows_of(np.diff(words.pointers)), words.features, words.values
+        return words_of([entries, *parts], len(ids)) if parts else words
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return arrays for :meth:`load` and, if features are or were forgotten, numbers."""
@@ -217,10 +217,10 @@ class FeatureIds:
 
     def load(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Restore the result of :meth:`state`; raise a ModelError if keys and names are inconsistent."""
-        known, free = arrays["keys"], np.array(arrays.get("free", self._free), np.int64)
-        if len(free) and not (free[0] >= 0 and (np.diff(free) > 0).all() and free[-1] < len(known)):
+        keys, free = arrays["keys"], np.array(arrays.get("free", self._free), np.int64)
+        if len(free) and not (free[0] >= 0 and (np.diff(free) > 0).all() and free[-1] < len(keys)):
             raise ModelError("the encoder has free places where there are none")
-        self.keys = dictionary.restore(known, self.keys.first, self.keys.bits, free)
+        self.keys = dictionary.restore(keys, self.keys.first, self.keys.bits, free)
         self._free, self._evidence = free, np.array(arrays.get("evidence", self._evidence), np.float64)
         self.names = FeatureNames.restore(arrays)
         if not len(self.names) == len(self.names.columns()) == self.keys.count:
@@ -246,37 +246,37 @@ def _without_id(codes: Sequence[Located], ids: np.ndarray) -> Iterator[tuple[int
 
 def sum_duplicates(codes: np.ndarray, words: Block) -> tuple[np.ndarray, Block]:
     """Sum the values of the same id in a row; codes that share an id become words, sorted by id."""
-    code_rows, code_places = np.nonzero(codes)
+    code_rows, code_columns = np.nonzero(codes)
     rows = np.concatenate([_rows_of(np.diff(words.pointers)), code_rows])
-    ids = np.concatenate([words.features, codes[code_rows, code_places]])
+    ids = np.concatenate([words.features, codes[code_rows, code_columns]])
     values = np.concatenate([words.values, np.ones(len(code_rows))])
-    pairs, places, counts = np.unique(rows << 32 | ids, return_inverse=True, return_counts=True)
-    of_codes = places[len(words.features) :]
-    stays = counts[of_codes] == 1
+    pairs, inverse, counts = np.unique(rows << 32 | ids, return_inverse=True, return_counts=True)
+    code_pairs = inverse[len(words.features) :]
+    is_unique = counts[code_pairs] == 1
     codes, is_word = codes.copy(), np.ones(len(pairs), bool)
-    codes[code_rows[~stays], code_places[~stays]] = 0
-    is_word[of_codes[stays]] = False
-    sums = np.bincount(places, values, len(pairs))
-    kept = pairs[is_word]
-    return codes, words_of([(kept >> 32, (kept & 0xFFFFFFFF).astype(np.int32), sums[is_word])], len(codes))
+    codes[code_rows[~is_unique], code_columns[~is_unique]] = 0
+    is_word[code_pairs[is_unique]] = False
+    sums = np.bincount(inverse, values, len(pairs))
+    remaining = pairs[is_word]
+    return codes, words_of([(remaining >> 32, (remaining & 0xFFFFFFFF).astype(np.int32), sums[is_word])], len(codes))
 
 
 def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int]]:
     """Yield starts and stops of pieces of rows, each with about PIECE bytes of all ``sizes``."""
     ends = np.cumsum(sum(sizes, np.zeros(n_rows, np.int64)))
-    begun = np.searchsorted(ends, np.arange(PIECE, ends[-1:].sum(), PIECE), side="right")
-    yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
+    starts = np.searchsorted(ends, np.arange(PIECE, ends[-1:].sum(), PIECE), side="right")
+    yield from pairwise([0, *np.unique(starts[starts > 0]).tolist(), n_rows])
 
 
 def _keys_of(parts: Sequence[Located | LocatedWords]) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.uint64), *(part.keys for _, part in parts)])
 
 
-def _unknown(known: np.ndarray, sources: Sequence[Located | LocatedWords]) -> _Unknown:
-    """Return the keys of rows whose id in ``known`` is 0."""
+def _unknown(key_ids: np.ndarray, sources: Sequence[Located | LocatedWords]) -> _Unknown:
+    """Return the keys of rows whose id in ``key_ids`` is 0."""
     parts, start = [], 0
     for source, (_, part) in enumerate(sources):
-        is_new = known[start : start + len(part.keys)] == 0
+        is_new = key_ids[start : start + len(part.keys)] == 0
         if isinstance(part, Codes):
             rows = np.flatnonzero(np.append(is_new, False)[part.places])[::-1]  # the appended False is for index -1
             first = np.full(len(is_new), -1, np.int64)
@@ -311,28 +311,28 @@ class FeatureNames:
 
     def add(self, names: Any, columns: np.ndarray) -> None:
         """Add names at the end."""
-        places, text = bytes_of(names)
-        ends = places[1:] - (places[0] - len(self._text))
+        offsets, text = bytes_of(names)
+        ends = offsets[1:] - (offsets[0] - len(self._text))
         self._ends.frombytes(ends.astype(np.int64).tobytes())
-        self._text += text[places[0] : places[-1]].tobytes()
+        self._text += text[offsets[0] : offsets[-1]].tobytes()
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
     def categories(self, column: int, name: str) -> list[str]:
         """Return the categories of the column with this index and name."""
         stem, names = f"{name}=", self.of(np.flatnonzero(self.columns() == column)).to_pylist()
-        return [one.removeprefix(stem) for one in names if one.startswith(stem)]
+        return [feature_name.removeprefix(stem) for feature_name in names if feature_name.startswith(stem)]
 
-    def put(self, places: np.ndarray, names: Any, columns: np.ndarray) -> None:
+    def put(self, indices: np.ndarray, names: Any, columns: np.ndarray) -> None:
         """Replace the names and columns at some indices."""
-        order, columns_by_place = np.arange(len(self)), self.columns()
-        order[places], columns_by_place[places] = len(self) + np.arange(len(places)), columns
+        order, all_columns = np.arange(len(self)), self.columns()
+        order[indices], all_columns[indices] = len(self) + np.arange(len(indices)), columns
         changed = in_order([self._names(), names], order)
         self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
-        self.add(changed, columns_by_place)
+        self.add(changed, all_columns)
 
-    def of(self, places: np.ndarray) -> Any:
+    def of(self, indices: np.ndarray) -> Any:
         """Return the names at some indices."""
-        return self._names().take(number_array(places))
+        return self._names().take(number_array(indices))
 
     def to_list(self) -> list[str]:
         """Return all names."""

@@ -151,7 +151,7 @@ class SvmlightEncoder(LineEncoder):
 
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
-        self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last id, 0, is for larger indices
+        self.zero_based, self._id_by_index = zero_based, np.zeros(1, np.int32)  # the last id, 0, is for larger indices
         self.has_queries, self._is_new = False, True
 
     @classmethod
@@ -175,15 +175,15 @@ class SvmlightEncoder(LineEncoder):
         if self.keys.bits:
             self.keys, ids = dictionary.lookup(self.keys, indices, learning)
             return ids
-        known, largest = self._by_index, min(int(indices.max(initial=0)), _MOST_BY_INDEX - 1)
-        if largest >= len(known) - 1:
-            self._by_index = known = np.zeros(2 * largest + 2, np.int32)  # refilled as indices occur
-        ids = known.take(indices.view(np.int64), mode="clip")
+        cache, largest = self._id_by_index, min(int(indices.max(initial=0)), _MOST_BY_INDEX - 1)
+        if largest >= len(cache) - 1:
+            self._id_by_index = cache = np.zeros(2 * largest + 2, np.int32)  # refilled as indices occur
+        ids = cache.take(indices.view(np.int64), mode="clip")
         missing = np.flatnonzero(ids == 0)
         if len(missing):
             self.keys, ids[missing] = dictionary.lookup(self.keys, indices[missing], learning)
-            small = missing[indices[missing] < len(known) - 1]
-            known[indices[small].view(np.int64)] = ids[small]
+            small = missing[indices[missing] < len(cache) - 1]
+            cache[indices[small].view(np.int64)] = ids[small]
         return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -221,11 +221,11 @@ class VWEncoder(LineEncoder):
         self._names = [_array_of(np.zeros(0, np.uint8), np.zeros(0, np.int64))]  # in the order of their ids
 
     def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
-        known, output = self.keys.count, prepared.output
+        n_known, output = self.keys.count, prepared.output
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
-        if self.keys.count > known:
-            sizes = np.empty(self.keys.count - known, np.int64)
-            new = prepared.data, ids, output.places, self.keys.first + known, sizes
+        if self.keys.count > n_known:
+            sizes = np.empty(self.keys.count - n_known, np.int64)
+            new = prepared.data, ids, output.places, self.keys.first + n_known, sizes
             names = np.empty(copy_names(*new, np.empty(0, np.uint8)), np.uint8)
             copy_names(*new, names)
             self._names.append(_array_of(names, sizes))
@@ -243,8 +243,8 @@ class VWEncoder(LineEncoder):
         return [name.decode("utf-8", "backslashreplace") for name in pa.concat_arrays(self._names).to_pylist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        places, text = bytes_of(pa.concat_arrays(self._names))
-        names = {"names": text[places[0] : places[-1]].copy(), "name_sizes": np.diff(places).astype(np.int64)}
+        offsets, text = bytes_of(pa.concat_arrays(self._names))
+        names = {"names": text[offsets[0] : offsets[-1]].copy(), "name_sizes": np.diff(offsets).astype(np.int64)}
         return {"keys": dictionary.save(self.keys), **names}, {"hash_bits": self.keys.bits}
 
     @classmethod
@@ -278,14 +278,14 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:
     """Convert an output to rows, given the ids of its keys; leave out id 0, and sum equal ids of a row if ``merge``."""
     features, values = ids, output.values
     pointers = np.concatenate([[0], output.integers[:, 1]])
-    known = ids > 0
-    if not known.all():
-        pointers = np.concatenate([[0], np.cumsum(known)])[pointers]
-        features, values = features[known], values[known]
+    is_known = ids > 0
+    if not is_known.all():
+        pointers = np.concatenate([[0], np.cumsum(is_known)])[pointers]
+        features, values = features[is_known], values[is_known]
     if merge:
         slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
-        kept = merge_entries(
+        n_entries = merge_entries(
             pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64), dictionary.SEED
         )
-        features, values = features[:kept], values[:kept]
+        features, values = features[:n_entries], values[:n_entries]
     return rows.sparse(pointers, features, values.copy())

@@ -47,10 +47,10 @@ class TextFile(str):
     end: int | None = None  # offset of a line end at which reading stops; None for the end of the file
     partitions: tuple[Partition, ...] = ()  # from the folders of its path
 
-    def __new__(cls, name: str, **said: Any) -> TextFile:
+    def __new__(cls, name: str, **options: Any) -> TextFile:
         """Create the name, with values of some of these attributes."""
         path = super().__new__(cls, name)
-        vars(path).update(said)
+        vars(path).update(options)
         return path
 
     def __getnewargs_ex__(self) -> tuple[Any, ...]:

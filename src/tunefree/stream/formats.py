@@ -130,6 +130,6 @@ def by_line(line: str) -> Format | None:
     return next((format for format in _formats if format.recognise and load(format.recognise)(line)), None)
 
 
-def load(named: Any) -> Any:
+def load(reference: Any) -> Any:
     """Import the object named by a string ``"module:attribute"``; return any other object unchanged."""
-    return registry.load(named) if isinstance(named, str) else named
+    return registry.load(reference) if isinstance(reference, str) else reference

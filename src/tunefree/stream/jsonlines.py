@@ -44,7 +44,7 @@ _LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # null between objects, whic
 _PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
 _MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # missing values in a column of numbers
 _TOO_DEEP = "the line is nested too deeply"
-_HALF_A_PAIR = "half of a surrogate pair is no letter"
+_LONE_SURROGATE = "half of a surrogate pair is no letter"
 _KINDS: dict[str, tuple[str, tuple[type, ...]]] = {  # description and Python types; a bool is not a number
     "number": ("a number", (int, float)),
     "boolean": ("true or false", (bool,)),
@@ -58,10 +58,10 @@ _PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "stri
 
 def is_too_deep(data: Any) -> bool:
     """Whether any line of a text (bytes) is nested deeper than MOST_NESTED."""
-    letters = np.frombuffer(data, np.uint8)
-    if len(letters) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
+    data_bytes = np.frombuffer(data, np.uint8)
+    if len(data_bytes) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
         return False
-    if _deepest(letters) <= MOST_NESTED:
+    if _deepest(data_bytes) <= MOST_NESTED:
         return False
     return _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
 
@@ -70,10 +70,10 @@ def _deepest(data: np.ndarray) -> int:
     """Return the maximum nesting depth by counting all brackets, including brackets in strings."""
     is_step = (data | _OTHER_BITS) == _BRACKETS  # four times as fast as a lookup table of 256 bytes
     is_step |= data == _LINE_END
-    places = data[np.flatnonzero(is_step)]
-    if len(places) <= MOST_NESTED:
-        return len(places)
-    depth, ends = np.cumsum(_STEPS[places], dtype=np.int64), places == _LINE_END
+    brackets = data[np.flatnonzero(is_step)]
+    if len(brackets) <= MOST_NESTED:
+        return len(brackets)
+    depth, ends = np.cumsum(_STEPS[brackets], dtype=np.int64), brackets == _LINE_END
     before = np.concatenate([[0], depth[ends]])  # depth at the start of each line
     return int((depth - before[np.cumsum(ends)]).max())
 
@@ -96,7 +96,7 @@ def json_schema(file: str, options: Options) -> Any:
     for sample in _samples(whole_lines(window)):
         with suppress(pa.ArrowInvalid, UnicodeDecodeError):  # the parser accepts names that are not UTF-8
             batch = _parse(sample, None)
-            fields = [(field, batch.column(field.name)) for field in _grown(pa.schema([]), batch.schema)]
+            fields = [(field, batch.column(field.name)) for field in _extended(pa.schema([]), batch.schema)]
             return pa.schema([(field.name, _exact_type(field.type, array)) for field, array in fields])
     remedy = "give it one JSON object a line, or name its `format`"
     raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
@@ -116,10 +116,10 @@ def _samples(window: bytes) -> Iterator[bytes]:
     yield from lines[:MOST_TRIED]  # if types still conflict, the types of the first line are used
 
 
-def _exact_type(usual: Any, numbers: Any) -> Any:
+def _exact_type(inferred: Any, numbers: Any) -> Any:
     """Return the type for some numbers: int64 or string for integers that float64 cannot represent, else float64."""
-    if not pa.types.is_float64(usual):
-        return usual
+    if not pa.types.is_float64(inferred):
+        return inferred
     if beyond_doubles(numbers):
         return pa.int64()
     if pa.types.is_floating(numbers.type) and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**63)).as_py():
@@ -141,13 +141,13 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
 
 def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file: str) -> Chunk:
     """Convert JSON objects to a chunk with the columns of ``types`` and any further keys of the objects."""
-    flat = [flattened(part) for part in objects]
+    flat = [flattened(record) for record in objects]
     arrays = {}
-    for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):
-        values = [part.get(name) for part in flat]
-        to = types[name] if name in types else _type_of(name, values, file)
-        if to is not None:
-            arrays[name] = _array(name, values, to, file)
+    for name in dict.fromkeys([*types, *(name for record in flat for name in record)]):
+        values = [record.get(name) for record in flat]
+        dtype = types[name] if name in types else _type_of(name, values, file)
+        if dtype is not None:
+            arrays[name] = _array(name, values, dtype, file)
     return Chunk(pa.record_batch(arrays), file, 1, Position())
 
 
@@ -171,28 +171,28 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
     return None if _is_empty(arrow_type) else _widened(arrow_type)
 
 
-def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
+def _array(name: str, values: list[Any], dtype: Any, file: str) -> Any:
     """Convert values to an array of a type; they are converted one by one only if one of them does not fit."""
-    if set(map(type, values)) <= {type(None), *_PLAIN.get(family(to), ())}:
+    if set(map(type, values)) <= {type(None), *_PLAIN.get(family(dtype), ())}:
         with suppress(OverflowError, UnicodeEncodeError):  # integers beyond the range of floats, lone surrogates
-            return number_array(np.array(values, np.float64)) if pa.types.is_float64(to) else pa.array(values, to)
-    fitted = []
+            return number_array(np.array(values, np.float64)) if pa.types.is_float64(dtype) else pa.array(values, dtype)
+    converted = []
     for row, value in enumerate(values, 1):
         try:
-            fitted.append(_fitted(value, name, to))
+            converted.append(_converted(value, name, dtype))
         except DataError as error:
             raise DataError(error.problem, file, row, name, "correct the row") from None
-    return pa.array(fitted, to)
+    return pa.array(converted, dtype)
 
 
 def _parse_block(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Sequence[str]) -> tuple[Any, int]:
     """Parse a block with the columns of a schema and new ones; return the rows, and their number with bad rows."""
     try:
         batch = _parse(lines.data, schema)
-        whole = _grown(schema, batch.schema)
-        if whole != schema:
-            batch = _parse(lines.data, whole)  # Arrow infers dates, which are strings in the schema
-        return batch.select(whole.names).cast(whole), batch.num_rows
+        full_schema = _extended(schema, batch.schema)
+        if full_schema != schema:
+            batch = _parse(lines.data, full_schema)  # Arrow infers dates, which are strings in the schema
+        return batch.select(full_schema.names).cast(full_schema), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return _good_rows(lines, row, schema, bad, na_values)
 
@@ -222,7 +222,7 @@ def _widened(arrow_type: Any) -> Any:
     return arrow_type if kind in {"boolean", "nested"} else pa.float64() if kind == "number" else pa.string()
 
 
-def _grown(schema: Any, sampled: Any) -> Any:
+def _extended(schema: Any, sampled: Any) -> Any:
     """Extend a schema, or the fields of a struct, by new columns, except columns with only nulls."""
     types_by_name = {field.name: field.type for field in schema}
     for field in sampled:
@@ -230,7 +230,7 @@ def _grown(schema: Any, sampled: Any) -> Any:
         if known is None and not _is_empty(field.type):
             types_by_name[field.name] = _widened(field.type)
         elif known is not None and pa.types.is_struct(known) and pa.types.is_struct(field.type):
-            types_by_name[field.name] = pa.struct([*_grown(known, field.type)])
+            types_by_name[field.name] = pa.struct([*_extended(known, field.type)])
     return pa.schema(list(types_by_name.items()))
 
 
@@ -248,15 +248,15 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     for number, text in enumerate(texts, row):
         try:
             record = _read(text)
-            further = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
-            whole = _grown(schema, pa.schema([_inferred(name, value) for name, value in further]))
+            new_items = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
+            fields = _extended(schema, pa.schema([_inferred(name, value) for name, value in new_items]))
             good.append(
-                {field.name: _fitted(record.get(field.name), field.name, field.type, na_values) for field in whole}
+                {field.name: _converted(record.get(field.name), field.name, field.type, na_values) for field in fields}
             )
         except DataError as error:
             bad.report(error.problem, lines.file, number, error.column)
             continue
-        schema = whole
+        schema = fields
         numbers.append(number)
     arrays = [pa.array([record.get(field.name) for record in good], field.type) for field in schema]
     batch = pa.record_batch(arrays, schema=schema)
@@ -268,36 +268,36 @@ def _inferred(name: str, value: Any) -> Any:
     try:
         return pa.field(name, pa.infer_type([value]))
     except UnicodeEncodeError:  # in the value or the name
-        raise DataError(_HALF_A_PAIR, column=ascii(name)) from None
+        raise DataError(_LONE_SURROGATE, column=ascii(name)) from None
     except (pa.ArrowException, OverflowError):
         raise DataError(f"{shown(value)} is not of one type", column=name) from None
 
 
-def _fitted(value: Any, name: str, to: Any, na_values: Sequence[str] = ()) -> Any:
+def _converted(value: Any, name: str, dtype: Any, na_values: Sequence[str] = ()) -> Any:
     """Convert a value to a type, or raise a DataError. As in CSV, strings may be numbers."""
-    expected, kinds = _KINDS["nested" if pa.types.is_struct(to) else family(to)]
+    expected, kinds = _KINDS["nested" if pa.types.is_struct(dtype) else family(dtype)]
     if value is None:
         return None
-    if isinstance(value, str) and pa.types.is_floating(to):
+    if isinstance(value, str) and pa.types.is_floating(dtype):
         value = value.strip()
         if value in _MISSING or value in na_values:
             return None
         value = float(value) if is_plain_number(value) else value
-    if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
+    if pa.types.is_string(dtype) and type(value) is int and abs(value) >= 2**53:
         return str(value)  # an identifier, whose digits must be kept
     fits = isinstance(value, kinds) and isinstance(value, bool) == (bool in kinds)
-    if not fits or isinstance(value, dict) != pa.types.is_struct(to):
+    if not fits or isinstance(value, dict) != pa.types.is_struct(dtype):
         raise DataError(f"{shown(value)} is not {expected}", column=name)
     if isinstance(value, dict):
-        return {member.name: _fitted(value.get(member.name), name, member.type, na_values) for member in to}
+        return {member.name: _converted(value.get(member.name), name, member.type, na_values) for member in dtype}
     if isinstance(value, list):
-        return [_fitted(item, name, to.value_type, na_values) for item in value]
-    if pa.types.is_integer(to) and not (isinstance(value, int) and abs(value) < 2**63):
+        return [_converted(item, name, dtype.value_type, na_values) for item in value]
+    if pa.types.is_integer(dtype) and not (isinstance(value, int) and abs(value) < 2**63):
         raise DataError(f"{shown(value)} is not a whole number of 64 bits", column=name)
-    if pa.types.is_floating(to):
+    if pa.types.is_floating(dtype):
         return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
     if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise DataError(_HALF_A_PAIR, column=name)
+        raise DataError(_LONE_SURROGATE, column=name)
     return value
 
 

@@ -75,17 +75,17 @@ def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
 
 
-def without(keys: Keys, places: np.ndarray) -> Keys:
+def without(keys: Keys, indices: np.ndarray) -> Keys:
     """Remove the keys at some indices, which are then free; the other ids do not change."""
-    left = np.setdiff1d(keys.slots[keys.slots > 0] - 1, places)
-    keys.known[places] = 0
-    return placed(keys._replace(slots=np.zeros_like(keys.slots)), left, keys.known[left])
+    remaining = np.setdiff1d(keys.slots[keys.slots > 0] - 1, indices)
+    keys.known[indices] = 0
+    return placed(keys._replace(slots=np.zeros_like(keys.slots)), remaining, keys.known[remaining])
 
 
-def placed(keys: Keys, places: np.ndarray, array: np.ndarray) -> Keys:
+def placed(keys: Keys, indices: np.ndarray, array: np.ndarray) -> Keys:
     """Add unknown keys at free indices."""
-    keys.known[places] = array
-    move((places + 1).astype(np.int32), keys)
+    keys.known[indices] = array
+    move((indices + 1).astype(np.int32), keys)
     return keys
 
 
@@ -96,10 +96,10 @@ def save(keys: Keys) -> np.ndarray:
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
     """Restore a dictionary from saved keys and free indices (f,); raise a ModelError if a key occurs twice."""
-    places = np.delete(np.arange(len(known)), [] if free is None else free)
+    indices = np.delete(np.arange(len(known)), [] if free is None else free)
     keys = create(first, bits, len(known))._replace(count=len(known))
-    keys = placed(keys, places, known[places])
-    if np.count_nonzero(keys.slots) < len(places):
+    keys = placed(keys, indices, known[indices])
+    if np.count_nonzero(keys.slots) < len(indices):
         raise ModelError("a feature is known twice")
     return keys
 
@@ -128,18 +128,18 @@ def as_number(keys: np.ndarray) -> np.ndarray:
 
 
 def averages(
-    keys: Keys, columns: np.ndarray, column: int, rows: np.ndarray, drawn: np.ndarray
+    keys: Keys, columns: np.ndarray, column: int, rows: np.ndarray, sample: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Replace a code that is new in some rows by the frequencies of the column's codes: rows, features and values.
 
-    ``columns`` (keys,) has the column of each key. ``drawn`` has the column's codes in a sample of rows, as numbers.
+    ``columns`` (keys,) has the column of each key. ``sample`` has the column's codes in a sample of rows, as numbers.
     """
-    places, drawn = np.flatnonzero(columns == column), np.sort(drawn)
-    numbers = as_number(keys.known[places])
-    counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
-    kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
-    kept = kept[counts[kept] > 0]
-    features, shares = (keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+    indices, sample = np.flatnonzero(columns == column), np.sort(sample)
+    numbers = as_number(keys.known[indices])
+    counts = np.searchsorted(sample, numbers, "right") - np.searchsorted(sample, numbers, "left")
+    frequent = np.argsort(-counts, kind="stable")[:MOST_SHARES]
+    frequent = frequent[counts[frequent] > 0]
+    features, shares = (keys.first + indices[frequent]).astype(np.int32), counts[frequent] / max(len(sample), 1)
     return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
 

@@ -42,13 +42,13 @@ class Layout(NamedTuple):
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])
-        parts, places = [part for column in columns for part in parts_of(column)], encoder.column_of()
+        parts, column_indices = [part for column in columns for part in parts_of(column)], encoder.column_of()
         starts = np.cumsum([0, *(len(parts_of(column)) for column in columns)])
-        feature_parts = np.append(starts, -1)[places]
-        by_name = {(part.column, part.name[:-1]): number for number, part in enumerate(parts)}
-        for j in np.flatnonzero(np.isin(places, np.flatnonzero(np.diff(starts) > 1))).tolist():
+        feature_parts = np.append(starts, -1)[column_indices]
+        by_name = {(part.column, part.name[:-1]): index for index, part in enumerate(parts)}
+        for j in np.flatnonzero(np.isin(column_indices, np.flatnonzero(np.diff(starts) > 1))).tolist():
             stem = names[j].rpartition("=")[0]
-            feature_parts[j] = by_name.get((columns[places[j]].name, stem), feature_parts[j])
+            feature_parts[j] = by_name.get((columns[column_indices[j]].name, stem), feature_parts[j])
         if (feature_parts[1:] < 0).any():
             feature_parts[1:][feature_parts[1:] < 0] = len(parts)
             parts.append(Part("(hashed)", "(hashed)", HASHED))
@@ -76,8 +76,8 @@ class Layout(NamedTuple):
         name = column.code_names()[code_column % MOST_CODES]
         if self.parts[-1].kind == HASHED:
             return name, len(self.parts) - 1
-        indices = [place for place, part in enumerate(self.parts) if part.column == column.name]
-        return name, next((place for place in indices if self.parts[place].name == name), indices[0])
+        indices = [index for index, part in enumerate(self.parts) if part.column == column.name]
+        return name, next((index for index in indices if self.parts[index].name == name), indices[0])
 
 
 def parts_of(column: Any) -> list[Part]:
@@ -86,5 +86,5 @@ def parts_of(column: Any) -> list[Part]:
     if column.kind in _KINDS:
         return [Part(column.name, column.name, _KINDS[column.kind])]
     numbers = len(column.names())
-    kept = names[:-1] if numbers else names
-    return [Part(name, column.name, NUMBERS if k < numbers else CODES) for k, name in enumerate(kept)]
+    part_names = names[:-1] if numbers else names
+    return [Part(name, column.name, NUMBERS if k < numbers else CODES) for k, name in enumerate(part_names)]

@@ -36,7 +36,7 @@ class Column(NamedTuple):
     may_be_others: bool  # whether a boolean may have other values than true and false, which are categories
     has_notation: bool  # whether training texts had numbers in a special notation, such as 1.234,5
     is_late: bool  # whether it appeared later in training, so that a missing value has no code
-    gone: frozenset[str]  # spellings of a missing value
+    missing_texts: frozenset[str]  # spellings of a missing value
 
     def dense_names(self) -> list[str]:
         """Return the names of its numeric features."""
@@ -61,7 +61,7 @@ class Column(NamedTuple):
 
         Texts are parsed as by :func:`tunefree.load`: Python's ``float`` accepts more, such as 1_000.
         """
-        if value is None or (isinstance(value, str) and value.strip() in self.gone):
+        if value is None or (isinstance(value, str) and value.strip() in self.missing_texts):
             return math.nan
         try:
             number = float(value)
@@ -83,11 +83,11 @@ class Column(NamedTuple):
             problem = f"{value!r} is a number, but the column was learned as {self.kind}"
             raise DataError(problem, row=row + 1, column=self.name, remedy="pass it as text")
         if is_number:
-            value = _written(value)
+            value = _formatted(value)
         if not isinstance(value, str):
             raise DataError(f"{value!r} is no category", row=row + 1, column=self.name, remedy="pass it as text")
         text = value.strip()
-        if text in self.gone:
+        if text in self.missing_texts:
             return None
         if self.kind == "boolean" and text.lower() in TRUTHS:
             return TRUTHS[TRUTHS.index(text.lower()) % 2]
@@ -125,7 +125,7 @@ class PlainEncoder:
         self.columns, self.keys = columns, keys
         self.drawn: list[np.ndarray] | None = None  # values of each column in a sample of the training rows
         self._column_of = column_of  # (keys,) column index of each key
-        self._passed: set[Any] = set()  # further columns that are ignored without a warning
+        self._ignored: set[Any] = set()  # further columns that are ignored without a warning
 
     @property
     def n_features(self) -> int:
@@ -142,12 +142,12 @@ class PlainEncoder:
         first = 1 + sum(len(column.dense_names()) for column in columns)
         keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
         encoder = cls(columns, keys, arrays["name_columns"])
-        encoder._passed = {*(header.get("further") or {}).get("ignored", ()), *map(header.get, ROLES)}
+        encoder._ignored = {*(header.get("further") or {}).get("ignored", ()), *map(header.get, ROLES)}
         if len(encoder._column_of) != len(arrays["keys"]):
             raise ModelError("features of the encoder have not a column each")
         if "profile.counts" in arrays and arrays["profile.counts"][0]:
             values = arrays["profile.values"]
-            drawn = [values[:, place] if place < values.shape[1] else np.zeros(0) for place in range(len(columns))]
+            drawn = [values[:, index] if index < values.shape[1] else np.zeros(0) for index in range(len(columns))]
             encoder.drawn = [column[column < np.inf] for column in drawn]
         return encoder
 
@@ -162,21 +162,21 @@ class PlainEncoder:
         values = self.values(rows)
         n, numbers, codes = len(values[0]), list[np.ndarray](), dict[int, np.ndarray]()
         words = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
-        for place, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             if column.kind == "number":
-                array = column.numbers(values[place])
+                array = column.numbers(values[index])
                 numbers.append(np.nan_to_num(array))
                 keys, is_coded = np.full(n, missing_key(column.name), np.uint64), np.isnan(array)
             else:
-                keys, is_coded = _category_keys(column, values[place])
+                keys, is_coded = _category_keys(column, values[index])
             if not is_coded.any():
                 continue
-            codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
-            new = np.flatnonzero(is_coded & (codes[MOST_CODES * place] == 0))
+            codes[MOST_CODES * index] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
+            new = np.flatnonzero(is_coded & (codes[MOST_CODES * index] == 0))
             if self.drawn is not None and len(new):
-                words.append(dictionary.averages(self.keys, self._column_of, place, new, self.drawn[place]))
-                if column.kind == "number" and len(self.drawn[place]):
-                    numbers[-1][new] = np.median(self.drawn[place])
+                words.append(dictionary.averages(self.keys, self._column_of, index, new, self.drawn[index]))
+                if column.kind == "number" and len(self.drawn[index]):
+                    numbers[-1][new] = np.median(self.drawn[index])
         ids = np.array([*codes.values()], np.int32).reshape(len(codes), n).T
         columns = np.array(numbers).reshape(len(numbers), n).T
         return table(columns, np.arange(1, 1 + len(numbers)), ids, words_of(words, n), [*codes])
@@ -192,10 +192,10 @@ class PlainEncoder:
             if not isinstance(rows, (list, tuple)) or not all(isinstance(row, abc.Mapping) for row in rows):
                 remedy = "pass a dict of columns, a list of dicts, or a two-dimensional array"
                 raise DataError(f"rows cannot be a {type(rows).__name__} of these values", remedy=remedy)
-            others = dict.fromkeys(name for row in rows for name in row)
-            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *others]}
-        if strange := [name for name in rows if name not in self._passed.union(names)]:
-            warn(f"the model does not know {listed(strange)}: left out")
+            further = dict.fromkeys(name for row in rows for name in row)
+            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *further]}
+        if unknown := [name for name in rows if name not in self._ignored.union(names)]:
+            warn(f"the model does not know {listed(unknown)}: left out")
         for name in [name for name in names if name in rows]:
             if isinstance(rows[name], str) or not hasattr(rows[name], "__len__"):
                 raise DataError(f"{rows[name]!r} is no column", column=name, remedy="pass a list, also of one value")
@@ -210,7 +210,7 @@ class PlainEncoder:
         return values
 
 
-def _written(number: Any) -> Any:
+def _formatted(number: Any) -> Any:
     """Format a number as Arrow does; return it unchanged if Python may format it differently."""
     if not isinstance(number, (float, np.floating)):
         return str(number)
@@ -224,9 +224,9 @@ def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **opti
     if kind not in KINDS or (kind == "number" and since):
         raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
-    gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
+    texts = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
     kinds = options.get("numbers", False), options.get("words", False), "notation" in options
-    return Column(name, kind, *kinds, bool(since), frozenset(gone))
+    return Column(name, kind, *kinds, bool(since), frozenset(texts))
 
 
 def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:

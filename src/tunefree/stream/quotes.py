@@ -52,12 +52,12 @@ def unescape(text: np.ndarray) -> None:
     r"""Replace each backslash that escapes a quote by a quote, in place: \" becomes ""."""
     marks = np.flatnonzero(text[1:] == QUOTE)
     marks = marks[text[marks] == BACKSLASH]
-    for place in marks.tolist():
-        first = place
+    for index in marks.tolist():
+        first = index
         while first and text[first - 1] == BACKSLASH:
             first -= 1
-        if (place - first) % 2 == 0:  # the backslash is not escaped by another one
-            text[place] = QUOTE
+        if (index - first) % 2 == 0:  # the backslash is not escaped by another one
+            text[index] = QUOTE
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:

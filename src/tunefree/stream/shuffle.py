@@ -61,11 +61,11 @@ def shuffled(
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None
         names = tuple(TextFile(file, longest_line=MOST_LINE_BYTES) for file in files)
         format = "arrow" if source.kind == formats.TABLE else source.format
-        in_order = Source(names, format, origin=origin, known=known, typed=source.typed)
+        shuffled_source = Source(names, format, origin=origin, known=known, typed=source.typed)
         try:
-            yield in_order
+            yield shuffled_source
         except DataError as error:
-            if error.file not in (*files, in_order.name):
+            if error.file not in (*files, shuffled_source.name):
                 raise
             file, row = source.name, None
             if error.file in files and error.row is not None:
@@ -75,18 +75,18 @@ def shuffled(
 
 def _divide(chunks: Iterator[Any], n_buckets: int, folder: Path, rng: np.random.Generator) -> list[Path]:
     """The first pass: divide rows and their origins into buckets; into one bucket if they fit into memory."""
-    first, size = [], 0
+    buffered, size = [], 0
     while size <= MOST_IN_MEMORY and (chunk := next(chunks, None)) is not None:
-        first.append(chunk)
+        buffered.append(chunk)
         size += chunk.data.nbytes
     buckets = [folder / f"{number:04d}" for number in range(1 if size <= MOST_IN_MEMORY else n_buckets)]
     waiting: list[list[Any]] = [[] for _ in buckets]
     size = 0
-    for chunk in itertools.chain(first, chunks):
+    for chunk in itertools.chain(buffered, chunks):
         rows = _rows_of(chunk)
-        drawn = rng.integers(len(buckets), size=len(rows))
-        order = np.argsort(drawn, kind="stable")
-        rows, ends = rows.take(number_array(order)), np.searchsorted(drawn[order], np.arange(len(buckets) + 1))
+        bucket_indices = rng.integers(len(buckets), size=len(rows))
+        order = np.argsort(bucket_indices, kind="stable")
+        rows, ends = rows.take(number_array(order)), np.searchsorted(bucket_indices[order], np.arange(len(buckets) + 1))
         for pieces, start, stop in zip(waiting, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             if start < stop:
                 pieces.append(rows.slice(start, stop - start))
@@ -149,8 +149,8 @@ def _reordered(bucket: Path, is_table: bool, rng: np.random.Generator) -> str:
                 writer.write_table(table.unify_dictionaries(), max_chunksize=CHUNK_ROWS)
         else:
             for lines in table.column(0).chunks:
-                places = bytes_of(lines)[0]
-                handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
+                offsets = bytes_of(lines)[0]
+                handle.write(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
     return file
 
 

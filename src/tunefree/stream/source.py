@@ -141,17 +141,17 @@ class Source:
         lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
-        ends, places = list(itertools.accumulate(lengths)), {Position()}
+        ends, positions = list(itertools.accumulate(lengths)), {Position()}
         is_text = self.format is not None and formats.named(self.format).text
         for part in range(1, count) if lengths and all(lengths) else ():
             goal = ends[-1] * part // count
-            number = bisect.bisect_right(ends, goal)
-            offset = goal - ends[number] + lengths[number]
+            index = bisect.bisect_right(ends, goal)
+            offset = goal - ends[index] + lengths[index]
             if not is_text:
-                places.add(Position(number, offset, offset))
-            elif start := line_after(self.files[number], offset, DELIMITERS if self.format == "csv" else ""):
-                places.add(Position(number, start))
-        return sorted(places)
+                positions.add(Position(index, offset, offset))
+            elif start := line_after(self.files[index], offset, DELIMITERS if self.format == "csv" else ""):
+                positions.add(Position(index, start))
+        return sorted(positions)
 
 
 def open_source(
@@ -222,17 +222,17 @@ def open_source(
         raise DataError(f"`max_line_bytes` must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     if escape is not None and escape not in ESCAPES:
         raise DataError(f"`escape` must be {' or '.join(map(repr, ESCAPES))}, not {escape!r}")
-    known = None if encoding is None else _known_encoding(encoding)
+    codec = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
-        TextFile(file, encoding=known, longest_line=max_line_bytes, partitions=partitions, escape=escape)
+        TextFile(file, encoding=codec, longest_line=max_line_bytes, partitions=partitions, escape=escape)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     spec = formats.named(format) if format else _format_of(files[0], is_table, delimiter)
-    of_use = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
-    of_use += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
-    _refuse([option for option in passed if option not in of_use], f"has no effect on {spec.name} files")
+    applicable = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
+    applicable += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
+    _refuse([option for option in passed if option not in applicable], f"has no effect on {spec.name} files")
     return Source(files, spec.name, None, delimiter, column_types, typed=spec.typed)
 
 

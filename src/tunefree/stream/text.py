@@ -68,14 +68,14 @@ class ByteStream:
     def peek(self, size: int, least: int = 1) -> np.ndarray:
         """Look at the next ``size`` bytes; fewer at the end, or ``least`` bytes of whole lines if no more arrive."""
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        comes = self.patience is not None
+        is_live = self.patience is not None
         if len(self._ahead) < size and not self._ended:
             with errors_of(self.name):
-                self._fill(size, least if comes else size)
+                self._fill(size, least if is_live else size)
                 if self.escaped:
                     unescape(self._ahead)
         window = self._ahead[:size]
-        if comes and len(window) < size and not self._ended:
+        if is_live and len(window) < size and not self._ended:
             return window[: _end_of_lines(window)]
         return window
 
@@ -83,16 +83,16 @@ class ByteStream:
         """Read until ``size`` bytes are there, or whole lines of ``least`` bytes and no more arrive in time."""
         block, filled = np.empty(size, np.uint8), len(self._ahead)
         block[:filled] = self._ahead
-        whole, deadline = _end_of_lines(self._ahead) if least < size else 0, None
+        complete, deadline = _end_of_lines(self._ahead) if least < size else 0, None
         while filled < size and not self._ended:
-            if whole >= least:
+            if complete >= least:
                 deadline = deadline or time.monotonic() + (self.patience or 0.0)
-                if not _comes(self.stream, deadline - time.monotonic()):
+                if not _has_input(self.stream, deadline - time.monotonic()):
                     break
             count = self.stream.readinto(block.data[filled:]) or 0
             self._ended = not count
             if least < size and (end := _end_of_lines(block[filled : filled + count])):
-                whole = filled + end
+                complete = filled + end
             filled += count
         self._ahead = block[:filled]
 
@@ -140,7 +140,7 @@ def _end_of_lines(window: np.ndarray) -> int:
     return window.tobytes().rfind(b"\n") + 1
 
 
-def _comes(stream: Any, seconds: float) -> bool:
+def _has_input(stream: Any, seconds: float) -> bool:
     """Whether more bytes, or the end, arrive in the next ``seconds`` seconds."""
     with suppress(OSError, ValueError):  # a stream in memory has no file number
         return bool(select.select([stream.fileno()], [], [], max(seconds, 0.0))[0])
@@ -233,8 +233,8 @@ def _decoded(raw: ByteStream, file: str) -> ByteStream:
 def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     start = raw.peek(10).tobytes()
     claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
-    of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
-    method = claimed if claimed == "brotli" else of_bytes  # only Brotli has no magic bytes
+    detected = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
+    method = claimed if claimed == "brotli" else detected  # only Brotli has no magic bytes
     if not method or not start:
         return raw
     if method == "zip":
@@ -274,23 +274,23 @@ def read_lines(
     between double quotes do not end a line, and a quote that is never closed extends to the end of its line only. With
     ``escaped``, a backslash before a quote is replaced by a second quote.
     """
-    for number, file in enumerate(files[start.file :], start.file):
-        begin = start if number == start.file else Position(number)
+    for index, file in enumerate(files[start.file :], start.file):
+        begin = start if index == start.file else Position(index)
         with closing(open_text(file)) as text:
             text.end, text.escaped = getattr(file, "end", None), escaped
             if begin.offset or text.offset:
                 text.skip_to(begin.offset)
             elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
                 text.take(len(BYTE_ORDER_MARK))
-            rows, usual = begin.row, block_size
+            rows, next_size = begin.row, block_size
             while True:
-                size, lines = _block(text, usual, delimiters)
+                size, lines = _block(text, next_size, delimiters)
                 if not size:
                     break
-                data, usual = text.take(size), getattr(file, "chunk_size", None) or block_size
+                data, next_size = text.take(size), getattr(file, "chunk_size", None) or block_size
                 data.flags.writeable = False
                 rows += lines
-                yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
+                yield Chunk(data, text.name, rows - lines + 1, Position(index, text.offset, rows))
 
 
 def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
@@ -325,11 +325,11 @@ def _too_long(text: ByteStream) -> DataError:
 def _line_ends(window: np.ndarray | bytes, delimiters: str) -> tuple[np.ndarray, bool]:
     """Offsets after the line ends outside quotes of a text that begins outside quotes, and whether it ends inside."""
     window = np.frombuffer(window, np.uint8)
-    places, is_open = np.flatnonzero(window == LINE_END), False
+    offsets, is_open = np.flatnonzero(window == LINE_END), False
     if delimiters and QUOTE in window:
         inside = inside_quotes(window, delimiters)
-        places, is_open = places[~inside[places]], bool(inside[-1])
-    return places + 1, is_open
+        offsets, is_open = offsets[~inside[offsets]], bool(inside[-1])
+    return offsets + 1, is_open
 
 
 class Beginning(NamedTuple):
@@ -365,27 +365,27 @@ def read_beginning(file: str, delimiters: str = "") -> Beginning:
 
 def _beginning(window: bytes, delimiters: str) -> Beginning:
     """Parse the first bytes of a text; ``end`` is 0 if they end within the header."""
-    place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
+    start = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
     separator, comments = None, []
-    while end := window.find(b"\n", place) + 1:
-        line = window[place:end]
-        if named := _SEPARATOR.fullmatch(line):
-            separator = named[1].decode("latin-1")
+    while end := window.find(b"\n", start) + 1:
+        line = window[start:end]
+        if separator_line := _SEPARATOR.fullmatch(line):
+            separator = separator_line[1].decode("latin-1")
         elif line.startswith(b"#"):
-            comments.append(place)
+            comments.append(start)
         elif line.strip(_BLANK + b"\n"):
             break
-        place = end
+        start = end
     if comments:
-        lines = [line.decode(errors="replace").rstrip("\r") for line in window[place:].split(b"\n", 2)[:2]]
+        lines = [line.decode(errors="replace").rstrip("\r") for line in window[start:].split(b"\n", 2)[:2]]
         if _holds_names(window[comments[-1] :].split(b"\n", 1)[0].decode(errors="replace"), lines):
-            place = comments.pop()
-    end = window.find(b"\n", place) + 1
-    if b'"' in window[place:end]:  # quotes of the header may contain line ends, unless one is never closed
-        ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[place:end], window[place:]))
-        end = next((place + int(length) for length in ends if length), end)
-    header = window[place : end or len(window)].rstrip(b"\r\n")
-    return Beginning(header, end, window[place:SAMPLE], separator, len(comments))
+            start = comments.pop()
+    end = window.find(b"\n", start) + 1
+    if b'"' in window[start:end]:  # quotes of the header may contain line ends, unless one is never closed
+        ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[start:end], window[start:]))
+        end = next((start + int(length) for length in ends if length), end)
+    header = window[start : end or len(window)].rstrip(b"\r\n")
+    return Beginning(header, end, window[start:SAMPLE], separator, len(comments))
 
 
 def read_sample(file: str) -> bytes:
@@ -454,8 +454,8 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
         if size <= SAMPLE or holds_line_ends(beginning, delimiters):
             return beginning
         pieces = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
-        for number in range(WINDOWS):
-            text.skip_to(start + (size - start - width) * number // (WINDOWS - 1))
+        for index in range(WINDOWS):
+            text.skip_to(start + (size - start - width) * index // (WINDOWS - 1))
             window = text.peek(width).tobytes()
             lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
             pieces.append(b"" if holds_line_ends(lines, delimiters) else lines)

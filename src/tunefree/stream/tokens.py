@@ -127,15 +127,15 @@ def tokenize(data: np.ndarray, scratch: Scratch, is_vw: bool, labelled: bool = T
         n_longs = int(longs.places[0])
         if not n_longs or len(longs.values):
             break
-        longs = longs._replace(values=np.array([_exact(data, place) for place in longs.places[1 : n_longs + 1]]))
+        longs = longs._replace(values=np.array([_exact(data, start) for start in longs.places[1 : n_longs + 1]]))
     rows_read, entries_read, errors = sizes.tolist()
     lengths = rows_read, rows_read, entries_read, entries_read, entries_read, errors
     return Output(*(array[:n] for array, n in zip(output, lengths, strict=True)))
 
 
-def _exact(data: np.ndarray, place: int) -> float:
+def _exact(data: np.ndarray, start: int) -> float:
     """Parse the number that starts at an offset; any text may follow it."""
-    number = _DECIMAL.match(data, place)  # type: ignore[call-overload]
+    number = _DECIMAL.match(data, start)  # type: ignore[call-overload]
     return float(number[0])
 
 
@@ -145,9 +145,9 @@ def terminated(data: np.ndarray) -> np.ndarray:
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def token(data: np.ndarray, place: int) -> tuple[str, bool]:
+def token(data: np.ndarray, start: int) -> tuple[str, bool]:
     """Return the token that starts at an offset, formatted for a message, and whether it has control characters."""
-    word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
+    word = (data[start : start + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
     letters = word.decode("ascii", "backslashreplace")
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in letters)
     shown = repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")

@@ -70,13 +70,13 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
     """Count words and pairs of words in UTF-8 texts in the layout of Arrow; ``seed`` is the seed of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
-    most = size // 2 + n  # maximum number of words: each has at least two bytes
+    max_words = size // 2 + n  # maximum number of words: each has at least two bytes
     text = np.empty(2 * size + 2 * n + 8, np.uint8)  # lower case adds at most half of the bytes of a character
-    words = np.empty((most, 2), np.int64)
+    words = np.empty((max_words, 2), np.int64)
     in_texts = np.empty(n, np.int64)
     largest = int(data[offsets[0] : offsets[-1]].max(initial=0))  # the largest byte bounds the bytes of a character
-    known = forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
-    used = split(offsets, data, known, text, words, in_texts)
+    table = forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
+    n_bytes = split(offsets, data, table, text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0
@@ -88,8 +88,8 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
         text=text,
     )
     entries = count(in_texts, words, int(seed), SEED, slots, counts)
-    keys, numbers, places = counts.keys[:entries], counts.counts[:entries], counts.places[:entries]
-    return Counts(counts.ends, keys, numbers, places, text[:used])
+    keys, numbers, spans = counts.keys[:entries], counts.counts[:entries], counts.places[:entries]
+    return Counts(counts.ends, keys, numbers, spans, text[:n_bytes])
 
 
 def _decode(data, place):
