@@ -13,7 +13,7 @@ TARGET = "income"
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files it writes.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the files to.")] = Path("demo"),
 ) -> None:
     """Learn the Adult census data in one pass, predict, and compare with a tuned logistic regression and trees."""
     from tunefree.cli.app import COMMANDS, command_of

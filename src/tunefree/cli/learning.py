@@ -27,10 +27,10 @@ def columns(
     files: Files,
     json: Json = False,
 ) -> None:
-    """How `tunefree train` would read each column and why, and what columns may be; without training.
+    """Show how `tunefree train` would read each column, and why, without training.
 
-    It looks at rows all over the files, and takes the options by which columns are read, so that their effect can be
-    seen. For instance:
+    It samples rows from all parts of the files, warns of harmful columns, and shows the effect of options on reading
+    columns. For instance:
 
     tunefree columns people.csv --target income
 
@@ -53,9 +53,9 @@ def train(
     run: Run,
     json: Json = False,
 ) -> None:
-    """Learn a model from data, in one pass.
+    """Train a model on data in one pass.
 
-    Name the target; the task, the types of the columns and everything else are found. For instance:
+    Only the target is required: the task and the column types are inferred. For instance:
 
     tunefree train people.csv --target income -o people.model
 

@@ -17,16 +17,16 @@ def inspect(
     model: ModelFile,
     top: Annotated[
         int | None,
-        typer.Option(min=0, help="List so many columns, features and members, 0 for all, instead of a summary."),
+        typer.Option(min=0, help="Number of columns, features and members to list, 0 for all; by default a summary."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
+        Path | None, typer.Option(help="Plot how predictions depend on columns, to a .png, .svg or .pdf file.")
     ] = None,
     weights: Annotated[
         Path | None,
         typer.Option(
-            help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
-            ".parquet file, or - for standard output."
+            help="Write the feature weights of a single linear learner, in the units of the data, to a .csv or "
+            ".parquet file, or to standard output (-)."
         ),
     ] = None,
     class_: ClassOf = None,
@@ -77,11 +77,11 @@ def inspect(
 def certify(
     model: ModelFile,
     weights: Annotated[
-        Path | None, typer.Option(help="CSV of a linear model to compare with: columns feature and weight.")
+        Path | None, typer.Option(help="CSV file with a linear model to compare: columns feature and weight.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Bound how much better any linear model could have been on the rows learned."""
+    """Bound how much better any linear model could have predicted the training rows."""
     from tunefree.cli.display import show
     from tunefree.model_files.trained import Trained
     from tunefree.report.guarantees import certificates
@@ -92,12 +92,12 @@ def certify(
 
 def export(
     model: ModelFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write, such as people.onnx.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="ONNX file to write, such as people.onnx.")],
 ) -> None:
-    """Write the prediction function to a file of ONNX, which other runtimes such as ONNX Runtime read.
+    """Export the prediction function to an ONNX file, for other runtimes such as ONNX Runtime.
 
-    An input is a column: numbers, NaN where one is missing, or texts without white space around them, empty where one
-    is missing. For instance:
+    Each column is an input: numbers, with NaN for missing values; or strings without surrounding white space, empty if
+    missing. For instance:
 
     tunefree export people.model -o people.onnx
     """

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from tunefree.stream.source import Source
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
+ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="Class whose log-odds are explained.")]
 Decided = Annotated[
     str | None,
     typer.Option(
-        "--class", metavar="LABEL", help="The class to decide on, against all others; of two the second by default."
+        "--class", metavar="LABEL", help="Class to decide for, against all others; by default the second of two."
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.")]
+ModelFile = Annotated[Path, typer.Argument(help="Model file written by `tunefree train`.")]
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,19 @@ class Files(Parameters):
     data: Annotated[
         list[str],
         typer.Argument(
-            help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for "
-            "standard input."
+            help=f"Files, glob patterns or directories: {', '.join(formats.titles())}; text may be compressed. Use - "
+            "for standard input."
         ),
     ]
     format: str | None = parameter(
-        None, f"One of {', '.join(formats.names())}; by default the extension or first line tells.", DATA
+        None, f"File format: {', '.join(formats.names())}; inferred from the extension or first line by default.", DATA
     )
-    delimiter: str | None = parameter(None, "Between the fields of a CSV line; guessed by default.", DATA)
+    delimiter: str | None = parameter(None, "Field delimiter of CSV files; guessed by default.", DATA)
     encoding: str | None = parameter(
-        None, "Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.", DATA
+        None, "Text encoding, such as latin-1; by default UTF-8, or UTF-16 if it has a byte order mark.", DATA
     )
     escape: str | None = parameter(
-        None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", EXPERTS
+        None, "Escape of double quotes in quoted CSV values: quote or backslash; guessed by default.", EXPERTS
     )
 
     def source(self, plan: Plan | None = None, live: bool = False, is_table: bool = False) -> Source:
@@ -93,41 +93,41 @@ class Run(Parameters):
 
     memory_limit: str | None = parameter(
         None,
-        "What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.",
+        "Memory limit of the model, such as 4G; parts of it are suspended to stay below. Default: a quarter of memory.",
         LEARNING,
         scopes=(ONE_MACHINE,),
         metavar="SIZE",
     )
     earlier: Path | None = parameter(
         None,
-        "A model, or a checkpoint, that goes on with these rows; it may be OUTPUT.",
+        "Model or checkpoint that continues training on these rows; may be OUTPUT.",
         RESUMING,
         scopes=(ONE_MACHINE,),
         metavar="MODEL",
     )
     save_every: int | None = parameter(
-        None, "Rows after which the training is saved to OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
+        None, "Number of rows after which to save OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
     )
     resume: bool = parameter(
         False,
-        "Go on from OUTPUT.checkpoint if it is there; of shards each round is kept there, too.",
+        "Resume from OUTPUT.checkpoint if it exists; with `workers`, save each round to it as well.",
         RESUMING,
     )
     workers: str | None = parameter(
         None,
-        "Learn shards of the files in so many processes of this machine, or on the Dask cluster at this address (extra "
+        "Learn shards of the files in N processes of this machine, or on the Dask cluster at ADDRESS (needs the extra "
         "dask).",
         RESUMING,
         metavar="N|ADDRESS",
     )
     only_for_prediction: bool = parameter(
         False,
-        "Write what predicts only: a pool that cannot go on learning. Corrections of leaves are rounded: probabilities "
-        "differed by at most 4e-5 on seven tables.",
+        "Write a smaller model that cannot learn further. Leaf corrections are rounded: on seven tables, probabilities "
+        "changed by at most 4e-5.",
         OUTPUT,
         scopes=(POOLED,),
     )
-    quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
+    quiet: bool = parameter(False, "Print only errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,7 +202,7 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
     has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
         *[word for word in (option(name), record.short) if word],
-        help=as_options(record.meaning + (" May be given again." if has_several else "")),
+        help=as_options(record.meaning + (" May be repeated." if has_several else "")),
         metavar=record.metavar or "|".join(record.choices) or ("PARTS" if has_numbers else None),
         parser=_numbers if has_numbers else None,
         show_default=bool(usual) and usual is not MISSING,

@@ -30,11 +30,11 @@ NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan that say how rows 
 OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
 
 RowsAsJson = Annotated[
-    bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
+    bool, typer.Option("--json", help="Print numbers of rows and unusual values as JSON; to standard error if -o is -.")
 ]
 Cost = Annotated[
     str | None,
-    typer.Option(metavar="fp=C,fn=C", help="What a false alarm and a miss cost: names the threshold of least cost."),
+    typer.Option(metavar="fp=C,fn=C", help="Costs of false positives and negatives; the cheapest threshold is shown."),
 ]
 TableFile = Annotated[
     Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
@@ -49,14 +49,14 @@ def predict(
     output: TableFile = Path("-"),
     json: RowsAsJson = False,
 ) -> None:
-    """Predict rows: labels and probabilities, or numbers. Rows of standard input (-) are predicted as they come.
+    """Predict labels with probabilities, or numbers. Rows of standard input (-) are predicted as they arrive.
 
     For instance:
 
     tunefree predict people.model new.csv --id name --top 3 -o predictions.csv
 
-    Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
-    that are missing more often or distributed otherwise.
+    Rows that differ from the training data are predicted, and reported: unknown categories, numbers far out of range,
+    columns that are missing more often or distributed differently.
     """
     from tunefree.workflows import prediction
 
@@ -72,15 +72,15 @@ def explain(
     layout: Annotated[OutputColumns, ("ids",)],
     output: TableFile = Path("-"),
     top: Annotated[
-        int | None, typer.Option(min=0, help="Columns for the strongest terms only; the others are added up.")
+        int | None, typer.Option(min=0, help="Number of terms to write, the strongest first; the rest are summed.")
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,
 ) -> None:
-    """Explain predictions: what each column contributes to a row's log-odds or number.
+    """Explain predictions by the contribution of each column to a row's log-odds or number.
 
-    Contributions add up to the column `margin`, which is what the model predicts. With more than two classes it is the
-    log-probability of the predicted one, or of the one asked for, minus the mean over the classes. For instance:
+    Contributions add up to the column `margin`, the prediction of the model. With more than two classes, it is the
+    log-probability of the predicted class, or of --class, minus the mean over the classes. For instance:
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
@@ -123,50 +123,43 @@ def evaluate(
     files: Files,
     by: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="Evaluate each value of a column as well; ranges of a number that has many."),
+        typer.Option(metavar="COL", help="Also evaluate by the values of a column, or by ranges of its numbers."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="Rows of one value of this column belong together: intervals are for independent groups.",
-        ),
+        typer.Option(metavar="COL", help="Column of groups of related rows; intervals assume independent groups."),
     ] = None,
     progressive: Annotated[
         bool,
         typer.Option(
-            "--progressive", help="Let the model learn each row after it has predicted it; its file stays as it is."
+            "--progressive", help="Let the model learn each row after predicting it; its file does not change."
         ),
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(
-            metavar="C",
-            help="Measure intervals of this coverage, as 0.9, too: how many rows they hold, their width and score.",
-        ),
+        typer.Option(metavar="C", help="Also evaluate prediction intervals of this coverage, such as 0.9."),
     ] = None,
     cost: Cost = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="P", help="Decide for the class where its probability is at least P.")
+        float | None, typer.Option(metavar="P", help="Decide for the class if its probability is at least P.")
     ] = None,
     class_: Decided = None,
     json: Json = False,
 ) -> None:
-    """Metrics of a model on data with known targets, with 95 % confidence intervals.
+    """Evaluate a model on data with known targets: metrics with 95 % confidence intervals.
 
-    Classes: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve and
-    average precision (of the second of two classes; of more, the mean over classes, each against the others), and the
-    confusion matrix. Numbers: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of
-    targets at or below the prediction. Intervals are for independent rows, or groups with --group: Wilson's for shares
-    of rows, and else those of a jackknife over 20 parts of the rows or groups.
+    Classification: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve,
+    average precision (of the second of two classes; with more, the mean over one-vs-rest classes), and the confusion
+    matrix. Regression: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of targets
+    at or below the prediction. Confidence intervals assume independent rows, or groups with --group: Wilson intervals
+    for shares of rows, otherwise a jackknife over 20 parts of the rows or groups.
 
-    The calibration error compares the probability of each row's most probable class with how often it is right: the
-    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. The share of the
-    rarest class is given by tenth of its probability. Rows have the weights that the model was
-    trained with, where their column is there.
+    The calibration error is the mean difference between the probability of the predicted class and its accuracy, over
+    15 bins of that probability with equal total weights. The share of the rarest class is given by tenth of its
+    probability. Rows have the weights of the training if the data have their column.
 
-    With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive
-    values with Wilson's intervals, what a row costs, and the net benefit. For instance:
+    With --cost, --threshold or --class, decisions for a class are evaluated: sensitivity, specificity and predictive
+    values with Wilson intervals, the cost per row, and the net benefit. For instance:
 
     tunefree evaluate people.model test.csv --by education
 
@@ -193,9 +186,9 @@ def evaluate(
 
 @dataclass(frozen=True)
 class EvaluationFiles(Files):
-    """The source of evaluation rows, if there are any."""
+    """The evaluation rows, which are optional."""
 
-    data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
+    data: Annotated[list[str], typer.Argument(help="Data with known targets to evaluate the model on.")] = field(
         default_factory=list
     )
 
@@ -206,16 +199,16 @@ def report(
     test: EvaluationFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows that the model has learned: peers learn these, too.")
+        list[str] | None, typer.Option(metavar="DATA", help="Training data of the model, on which peers are trained.")
     ] = None,
     cost: Cost = None,
     class_: Decided = None,
 ) -> None:
-    """Report on a model in one HTML file, which opens without a network.
+    """Write a report on a model to one HTML file, which opens without a network.
 
-    How well it predicts, in a sentence and in numbers; beside others, which is a constant, and with --train also a
-    logistic or ridge regression, a random forest and gradient boosting; what matters, where it is unsure, what looks
-    wrong with the data, who learned, what is guaranteed, and how to make the model again. For instance:
+    It has metrics; a comparison with a constant and, given --train, with a logistic or ridge regression, a random
+    forest and gradient boosting; important columns, uncertain regions, problems of the data, members of the model,
+    guarantees, and the command that reproduces the model. For instance:
 
     tunefree report people.model test.csv -o people.html
 
@@ -250,17 +243,17 @@ def compare(
     plan: Annotated[Plan, (*PROBLEM, "groups", "exposure")],
     files: Files,
     train: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows to learn, instead of cross-validation.")
+        list[str] | None, typer.Option(metavar="DATA", help="Training data, instead of cross-validation.")
     ] = None,
     n_jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processors to use; by default all.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """A model beside a constant, a logistic or ridge regression, a random forest and gradient boosting.
+    """Compare a model with a constant, a logistic or ridge regression, a random forest and gradient boosting.
 
-    Differences are paired: all models predict the same rows. Peers are those of scikit-learn; they, and the model
-    unless one is named, learn the rows of --train and predict the others. Without --train, a model that is made here
-    and its peers learn and predict by 5-fold cross-validation. For instance:
+    Differences are paired: all models predict the same rows. The peers, from scikit-learn, learn the rows of --train
+    and predict the others, as does a new model unless one is named. Without --train, a new model and its peers learn
+    and predict by 5-fold cross-validation. For instance:
 
     tunefree compare people.csv --target income
 
