@@ -34,7 +34,7 @@ def demo(
 
 
 def write_data(folder: Path) -> list[Path]:
-    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows."""
+    """Write the packaged data to two files: the training rows, shuffled like a stream, and the test rows."""
     import numpy as np
     from pyarrow import compute, parquet
 

@@ -1,4 +1,4 @@
-"""Commands on data: `tunefree columns`, which looks at them, and `tunefree train`, which makes a model of them."""
+"""The commands on data: `tunefree columns`, which shows their columns, and `tunefree train`."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def train(
     run.check(plan)
     check_name(output)
     machine.share_freed_memory()
-    is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # no pipe or device
+    is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # not a pipe or device
     checkpoint = Path(f"{output}.checkpoint")
     with only_writer(output.parent / f".{output.name}.lock", output) if is_file else nullcontext():
-        # beside a pipe or a device there may be no place for a checkpoint
+        # the folder of a pipe or a device may not be writable
         is_kept = bool(run.save_every or run.resume or checkpoint.exists())
         check_outputs([output, checkpoint if is_kept else None], files.data)
         trained = (_learn if run.workers is None else _spread)(files, plan, run, output, checkpoint)
@@ -84,7 +84,7 @@ def train(
 
 
 def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
-    """Learn shards on a cluster."""
+    """Train on shards on a cluster."""
     from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
@@ -110,7 +110,7 @@ def _client(run: Run) -> Iterator[Any]:
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
-    # What fails in a worker is raised here, too.
+    # Errors of workers are also raised here.
     options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
     with local_cluster(int(workers), **options) if workers.isdigit() else nullcontext(workers) as cluster:
         try:
@@ -122,7 +122,7 @@ def _client(run: Run) -> Iterator[Any]:
 
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
-    """Learn row by row."""
+    """Train on this machine, row by row."""
     from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
     from tunefree.training.stopping import Stop

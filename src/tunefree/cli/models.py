@@ -1,4 +1,4 @@
-"""Commands on a model alone: `tunefree inspect`, `certify` and `export`."""
+"""The commands on a model without data: `tunefree inspect`, `certify` and `export`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
 from tunefree.core.errors import ModelError
 
-BRIEF, TOP = 5, 20  # columns and features that are listed in a summary, and for programs
+BRIEF, TOP = 5, 20  # number of columns and features in a summary, and in JSON
 
 
 def inspect(
@@ -56,7 +56,7 @@ def inspect(
         check_outputs([plot, weights], [model], standard_output=True)
     trained = load(model, "linear" if plot or class_ is not None else None)
     if class_ is not None:
-        output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
+        output_of(trained.model.classes, trained.model.n_outputs, class_)  # raises an error for an unknown class
     if weights:
         from tunefree.workflows.prediction import write_weights
 

@@ -1,8 +1,8 @@
-"""Options of commands, which come from the records of parameters (:mod:`tunefree.core.parameters`).
+"""The options of commands, made from the records of parameters (:mod:`tunefree.core.parameters`).
 
-A command takes a group of parameters as one parameter of its function, all of it or those that are named, as in
-``plan: Annotated[Plan, ("target", "task")]``; :func:`ungrouped` tells typer of the options. What only one command has
-is an ``Annotated`` type.
+The function of a command takes a group of parameters as one parameter. ``plan: Annotated[Plan, ("target", "task")]``
+selects some of the group. :func:`ungrouped` turns groups into options for typer. Options of single commands are
+``Annotated`` types.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ModelFile = Annotated[Path, typer.Argument(help="Model file written by `tunefree
 
 @dataclass(frozen=True)
 class Files(Parameters):
-    """The source of rows: files and their format."""
+    """Files of rows, and their format."""
 
     data: Annotated[
         list[str],
@@ -72,9 +72,9 @@ class Files(Parameters):
     )
 
     def source(self, plan: Plan | None = None, live: bool = False, is_table: bool = False) -> Source:
-        """The rows, not read yet; a plan tells how columns of rows for a model are written.
+        """The source of the rows, not read yet; ``plan`` has the notation of columns in rows for a model.
 
-        If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
+        ``live``: use rows of standard input as they arrive. ``is_table``: the rows must have columns.
         """
         from tunefree.stream.source import open_source
         from tunefree.stream.text import use_lines_as_they_come
@@ -89,7 +89,7 @@ class Files(Parameters):
 
 @dataclass(frozen=True)
 class Run(Parameters):
-    """Options of a training beside its plan: where it continues, its machines, checkpoints and further outputs."""
+    """Options of a training beside its plan: model to continue, machines, checkpoints and output."""
 
     memory_limit: str | None = parameter(
         None,
@@ -135,23 +135,23 @@ class Run(Parameters):
             raise ModelError(f"`workers` must be at least 1, or an address, not {self.workers}")
 
     def check(self, plan: Plan) -> None:
-        """Raise an error if a parameter of this or of the plan has no effect on such a training."""
+        """Raise an error if an option or a parameter of the plan has no effect on this training."""
         scopes = plan.scopes if self.workers is None else plan.scopes - {ONE_MACHINE} | {SHARDS}
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
 
 
 def bad_rows_of(plan: Plan) -> BadRows:
-    """A counter of the rows that a model cannot use, which the plan says to skip or to report as errors."""
+    """The handling and the tally of rows that a model cannot use, by the plan: skip, or raise an error."""
     from tunefree.stream.batch import BadRows
 
     return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer reads it: instead of each group of parameters it has the options of the group.
+    """A command for typer, with the options of each group of parameters instead of the group.
 
-    ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
+    The parameters of ``command`` are annotated for typer, or with ``Group`` or ``Annotated[Group, names]``.
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
     options: list[inspect.Parameter] = []
@@ -161,7 +161,7 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
             names = [entry.name for entry in fields(group) if not chosen or entry.name in chosen[0]]
             groups[name] = group, names
             options += _options(group, names)
-        else:  # by name alone, so that an argument without a default may follow options
+        else:  # keyword-only, so that an argument without a default may follow options
             options.append(argument.replace(kind=argument.KEYWORD_ONLY))
     if not groups:
         return command
@@ -178,13 +178,13 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _place(argument: inspect.Parameter) -> int:
-    """The position of an option in the help, by its panel; options without a panel keep their order."""
+    """The sort key of an option in the help: the index of its panel."""
     panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
 def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
-    """Fields of a group as parameters that typer reads."""
+    """The fields of a group as parameters for typer."""
     hints = get_type_hints(group, include_extras=True)
     for entry in fields(group):
         record = entry.metadata.get("parameter")
@@ -198,7 +198,7 @@ def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
-    """An option as typer reads it."""
+    """The annotation of an option for typer."""
     has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
         *[word for word in (option(name), record.short) if word],
@@ -213,14 +213,14 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Numbers with commas between them."""
+    """Parse comma-separated numbers."""
     return tuple(map(float, text.split(",")))
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], standard_output: bool = False) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs; to be called before anything is read.
+    """Raise an error if an output cannot be written, or is also an input; to be called before anything is read.
 
-    Outputs that are None are left out. ``standard_output``: whether one may be that.
+    Outputs that are None are ignored. ``standard_output``: whether ``-`` is allowed.
     """
     from tunefree.core.storage import check_writable
     from tunefree.stream.files import check_not_read, expand
@@ -236,7 +236,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], 
 
 
 def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
-    """The column of groups that is named, or else the one that the model learned by; that is told."""
+    """The named column of groups, or else the one of the training, with a message."""
     from tunefree.workflows.evaluation import group_in
 
     if named is None and (named := group_in(trained, source)) is not None:
@@ -245,7 +245,7 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
 
 
 def tell_of_rows(bad: BadRows) -> None:
-    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
+    """Print the number of skipped rows with the reasons, and the oddities of the other rows."""
     from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:

@@ -1,4 +1,4 @@
-"""Commands on a model and rows: `tunefree predict`, `explain`, `evaluate`, `report` and `compare`."""
+"""The commands on a model and rows: `tunefree predict`, `explain`, `evaluate`, `report` and `compare`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tunefree.core.parameters import option
 from tunefree.model_files.plan import NOTATIONS, PROBLEM, Plan
 from tunefree.workflows.output_columns import OutputColumns
 
-NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan that say how rows for a model are read
-OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
+NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan on reading rows for a model
+OF_MODELS = (*NEW_ROWS, "groups")  # parameters of `compare` for trained models
 
 RowsAsJson = Annotated[
     bool, typer.Option("--json", help="Print numbers of rows and unusual values as JSON; to standard error if -o is -.")
@@ -95,7 +95,7 @@ def explain(
 def _opened(
     model: Path, plan: Plan, files: Files, output: Path | None = None, kind: str | None = None, live: bool = False
 ) -> tuple[Any, Any, Any]:
-    """The model, which must be of a kind, the source of its rows, and a counter of rows that cannot be used."""
+    """The model, which must be of ``kind`` if given, the source of its rows, and the tally of unusable rows."""
     from tunefree.model_files.trained import load
 
     check_outputs([output], [model, *files.data], standard_output=True)
@@ -104,7 +104,7 @@ def _opened(
 
 
 def _tell_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, note: str = "") -> None:
-    """Print how many rows were written, and the oddities of rows."""
+    """Print the number of written rows, and the oddities of rows."""
     if as_json:
         from tunefree.report.findings import rows_of
         from tunefree.report.rendering import record
@@ -290,7 +290,7 @@ def compare(
 
 
 def _divided(files: Files, plan: Plan, train: list[str] | None) -> tuple[list[str], Files]:
-    """The models before the data, and the data; an error if models, data and options do not fit each other."""
+    """The model files and the data files; an error if models, data and options do not match."""
     from tunefree.core.storage import is_model
 
     kinds = [is_model(name) for name in files.data]

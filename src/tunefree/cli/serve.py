@@ -1,4 +1,4 @@
-"""`tunefree serve`: a model in operation, over HTTP."""
+"""`tunefree serve`: predict and learn over HTTP."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def serve(
     from tunefree.serving.service import Service, opened
 
     machine.share_freed_memory()
-    limits.token()  # one that cannot be used is an error before there is a store
+    limits.token()  # check the token before a store is created
     trained, folder = opened(model, output)
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}

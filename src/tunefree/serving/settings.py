@@ -12,19 +12,19 @@ from tunefree.core.parameters import Parameters, parameter
 REFUSE, IGNORE = "refuse", "ignore"
 ROWS, KEEPING, SERVER = "Rows", "Storage", "Server"  # panels of the help
 POWER, PROCESS = "power", "process"
-FEWEST_LETTERS = 16  # of a token
-# Parts of a store.
+FEWEST_LETTERS = 16  # minimum length of a token
+# Files and folders of a store.
 JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
 
 
 def is_store(path: Path) -> bool:
-    """Whether a path is a store (:mod:`tunefree.serving.store`)."""
+    """Whether a folder is a store (:mod:`tunefree.serving.store`)."""
     return (path / JOURNAL).is_file()
 
 
 @dataclass(frozen=True)
 class Admission(Parameters):
-    """Settings on the rows that are accepted."""
+    """Settings for accepting rows."""
 
     id: str = parameter("id", "Name of the field with the id of a row.", ROWS, metavar="COL")
     unknown_columns: str = parameter(
@@ -81,7 +81,7 @@ class Limits(Parameters):
             raise ModelError(f"`host={self.host!r}` lets other machines in; {remedy}")
 
     def token(self) -> str | None:
-        """The token, None if none is needed; a ModelError if the file cannot be read, or holds too few letters."""
+        """The token, or None without a token file; a ModelError if the file is unreadable or the token invalid."""
         if self.token_file is None:
             return None
         try:
