@@ -94,8 +94,8 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) 
         def tell(line: str) -> None:
             console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
-        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **kept)
+        resuming: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
+        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **resuming)
         trained: Trained = model.trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     return trained

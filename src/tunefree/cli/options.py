@@ -173,11 +173,11 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(sorted(options, key=_panel_index))  # type: ignore[attr-defined]
     return run
 
 
-def _place(argument: inspect.Parameter) -> int:
+def _panel_index(argument: inspect.Parameter) -> int:
     """The sort key of an option in the help: the index of its panel."""
     panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
@@ -244,7 +244,7 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
     return named
 
 
-def tell_of_rows(bad: BadRows) -> None:
+def print_row_notes(bad: BadRows) -> None:
     """Print the number of skipped rows with the reasons, and the oddities of the other rows."""
     from tunefree.workflows.findings import oddity_findings
 

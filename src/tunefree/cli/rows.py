@@ -19,7 +19,7 @@ from tunefree.cli.options import (
     bad_rows_of,
     check_outputs,
     group_of,
-    tell_of_rows,
+    print_row_notes,
 )
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
@@ -60,9 +60,9 @@ def predict(
     """
     from tunefree.workflows import prediction
 
-    trained, source, bad = _opened(model, plan, files, output, live=True)
+    trained, source, bad = _open(model, plan, files, output, live=True)
     rows = prediction.write(trained, source, str(output), bad, layout)
-    _tell_written(f"{rows} predictions", rows, bad, output, json)
+    _print_written(f"{rows} predictions", rows, bad, output, json)
 
 
 def explain(
@@ -87,12 +87,12 @@ def explain(
     from tunefree.explanation.importance import describe_reference
     from tunefree.workflows import explanation
 
-    trained, source, bad = _opened(model, plan, files, output, "linear")
+    trained, source, bad = _open(model, plan, files, output, "linear")
     rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
-    _tell_written(f"{rows} explanations", rows, bad, output, json, describe_reference(decomposition))
+    _print_written(f"{rows} explanations", rows, bad, output, json, describe_reference(decomposition))
 
 
-def _opened(
+def _open(
     model: Path, plan: Plan, files: Files, output: Path | None = None, kind: str | None = None, live: bool = False
 ) -> tuple[Any, Any, Any]:
     """The model, which must be of ``kind`` if given, the source of its rows, and the tally of unusable rows."""
@@ -103,7 +103,7 @@ def _opened(
     return trained, files.source(plan, live, trained.kind == "table"), bad_rows_of(plan)
 
 
-def _tell_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, note: str = "") -> None:
+def _print_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, note: str = "") -> None:
     """Print the number of written rows, and the oddities of rows."""
     if as_json:
         from tunefree.report.findings import rows_of
@@ -111,7 +111,7 @@ def _tell_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, n
 
         typer.echo(texts.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
         return
-    tell_of_rows(bad)
+    print_row_notes(bad)
     for line in (note, f"{what} in {output}" if str(output) != "-" else ""):
         if line:
             typer.echo(line, err=True)
@@ -175,9 +175,9 @@ def evaluate(
     from tunefree.workflows import evaluation
 
     costs = None if cost is None else Costs.parsed(cost)
-    trained, source, bad = _opened(model, plan, files, kind="linear" if progressive else None)
+    trained, source, bad = _open(model, plan, files, kind="linear" if progressive else None)
     result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group_of(trained, source, group))
-    tell_of_rows(bad)
+    print_row_notes(bad)
     blocks = performance.evaluation(trained, result, by)
     if (cost, threshold, class_) != (None, None, None):
         blocks += decisions(result.scored, trained.model.classes, class_, costs, threshold)
@@ -232,7 +232,7 @@ def report(
     source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     learned = replace(test, data=train).source(plan, is_table=True) if train else None
     document = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
-    tell_of_rows(bad)
+    print_row_notes(bad)
     page.write(document, output)
     if not files.is_installed():
         typer.echo(page.NO_CHARTS, err=True)
@@ -269,7 +269,7 @@ def compare(
     from tunefree.workflows import trials
     from tunefree.workflows.evaluation import note_learned
 
-    names, files = _divided(files, plan, train)
+    names, files = _split_inputs(files, plan, train)
     models = {name: load(name) for name in names}
     first = next(iter(models.values()), None)
     bad, learning = (plan.bad_rows(), plan) if first is None else (bad_rows_of(plan), first.plan)
@@ -285,11 +285,11 @@ def compare(
     groups = plan.groups if first is None else group_of(first, source, plan.groups)
     tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
     comparison = trials.compare(data, models, learned, n_jobs, groups, tell)
-    tell_of_rows(bad)
+    print_row_notes(bad)
     show(blocks_of_pairs(comparison), json)
 
 
-def _divided(files: Files, plan: Plan, train: list[str] | None) -> tuple[list[str], Files]:
+def _split_inputs(files: Files, plan: Plan, train: list[str] | None) -> tuple[list[str], Files]:
     """The model files and the data files; an error if models, data and options do not match."""
     from tunefree.core.storage import is_model
 

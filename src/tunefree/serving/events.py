@@ -35,7 +35,7 @@ class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {"time": moment, "level": record.levelname.lower(), "event": record.getMessage()}
-        line |= getattr(record, "said", {})
+        line |= getattr(record, "details", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -51,6 +51,6 @@ def log_json() -> None:
         logger.setLevel(logging.INFO)
 
 
-def tell(event: str, **said: Any) -> None:
+def log(event: str, **details: Any) -> None:
     """Log an event with its details."""
-    LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"said": said})
+    LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"details": details})

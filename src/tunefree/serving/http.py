@@ -29,7 +29,7 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
-from tunefree.serving.events import log_json, tell
+from tunefree.serving.events import log, log_json
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
@@ -41,9 +41,9 @@ SWITCH = 0.0001  # thread switch interval in seconds; a prediction releases the 
 SMALL = 1 << 16  # bytes; larger requests are parsed in another thread
 MOST_AT_ONCE = 100  # rows; longer answers are serialised in another thread
 MOST_EXPLAINED = 100  # rows of a request
-OF_METRICS = "text/plain; version=0.0.4"
-NAME = "Idempotency-Key"  # header with the name of a request
-SURENESS = (*CONFORMAL, "conditional")  # query parameters that add intervals, quantiles and sets to predictions
+METRICS_TYPE = "text/plain; version=0.0.4"
+IDEMPOTENCY_KEY = "Idempotency-Key"  # header with the name of a request
+CONFORMAL_PARAMETERS = (*CONFORMAL, "conditional")  # query parameters that add columns to predictions
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 # Entries of :meth:`tunefree.serving.service.Service.state` that are also Prometheus gauges.
@@ -71,7 +71,7 @@ class Application:
         try:
             route = ROUTES.get((method, path))
             if route is None:
-                raise _unknown(scope["method"], path)
+                raise _route_error(scope["method"], path)
             self._admit(request, route)
             status, body = await route.answer(self, request)
         except ClientDisconnect:
@@ -83,7 +83,7 @@ class Application:
         except TunefreeError as error:
             status, body = 422, {"error": _http_words(error)}
         except Exception as error:
-            tell("not answered", path=path, problem=repr(error))
+            log("not answered", path=path, problem=repr(error))
             status, body = 500, {"error": "the server failed; its log says how"}
         if status not in (404, 405):  # unknown paths would add labels without limit
             self._latency.labels(path, status).observe(time.perf_counter() - start)
@@ -91,7 +91,7 @@ class Application:
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
-        await Response(body, status, headers, OF_METRICS)(scope, receive, send)
+        await Response(body, status, headers, METRICS_TYPE)(scope, receive, send)
 
     def collect(self) -> Iterator[Any]:
         """The metrics of the service for a Prometheus registry; their names begin with ``tunefree_``."""
@@ -150,8 +150,8 @@ class Application:
     async def learn(self, request: Request) -> Answer:
         """Learn rows or labels."""
         rows, _ = await self._rows_of(request)
-        if (name := request.headers.get(NAME)) == "":
-            problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
+        if (name := request.headers.get(IDEMPOTENCY_KEY)) == "":
+            problem = f"the header {IDEMPOTENCY_KEY} is empty; give each request a name of its own, or leave it out"
             raise HTTPException(400, problem)
         asked = learner.Request(rows, request.scope["path"] == "/labels", name)
         return 200, await asyncio.wrap_future(self.service.learner.submit(asked))
@@ -195,7 +195,7 @@ class Application:
         return rows, isinstance(sent, dict)
 
 
-def _of(function: Callable[[Application], Any]) -> Callable[[Application, Request], Awaitable[Answer]]:
+def _endpoint(function: Callable[[Application], Any]) -> Callable[[Application, Request], Awaitable[Answer]]:
     """An endpoint that answers with the result of a function, which runs in another thread."""
 
     async def answer(application: Application, request: Request) -> Answer:
@@ -213,20 +213,20 @@ class Route(NamedTuple):
 
 
 ROUTES = {
-    ("POST", "/predict"): Route(Application.predict, SURENESS),
+    ("POST", "/predict"): Route(Application.predict, CONFORMAL_PARAMETERS),
     ("POST", "/explain"): Route(Application.explain, ("class",)),
     ("POST", "/learn"): Route(Application.learn, needs_token=True),
     ("POST", "/labels"): Route(Application.learn, needs_token=True),
     ("POST", "/versions"): Route(Application.change, needs_token=True),
-    ("GET", "/versions"): Route(_of(lambda app: [version._asdict() for version in app.service.store.versions])),
-    ("GET", "/model"): Route(_of(lambda app: app.service.state())),
+    ("GET", "/versions"): Route(_endpoint(lambda app: [version._asdict() for version in app.service.store.versions])),
+    ("GET", "/model"): Route(_endpoint(lambda app: app.service.state())),
     ("GET", "/live"): Route(Application.live),
     ("GET", "/ready"): Route(Application.ready),
-    ("GET", "/metrics"): Route(_of(lambda app: generate_latest(app.registry))),
+    ("GET", "/metrics"): Route(_endpoint(lambda app: generate_latest(app.registry))),
 }
 
 
-def _unknown(method: str, path: str) -> HTTPException:
+def _route_error(method: str, path: str) -> HTTPException:
     if allowed := ", ".join(answered for answered, other in ROUTES if other == path):
         return HTTPException(405, f"{method} {path}: this path answers to {allowed}", {"Allow": allowed})
     paths = ", ".join(dict.fromkeys(other for _, other in ROUTES))
@@ -264,20 +264,20 @@ def _http_words(error: TunefreeError) -> str:
     def written(name: str, words: str) -> str:
         if name in NOTATIONS:
             return f"{words} of `tunefree train`"
-        return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words
+        return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in CONFORMAL_PARAMETERS else words
 
     return as_options(str(error), written)
 
 
 def _parsed(body: bytearray) -> Any:
     try:
-        return json.loads(body, parse_constant=_no_number, object_pairs_hook=_object)
+        return json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise HTTPException(400, f"the request is not JSON{place}; send an object or an array of objects") from None
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise HTTPException(400, f"the request is not JSON: {name} is no number; send null where it is not known")
 
 
@@ -322,7 +322,7 @@ def serve(service: Service, limits: Limits) -> None:
         gc.freeze()  # collecting garbage among the present objects would stop all threads for 60 ms or more
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
+        log("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
         config = uvicorn.Config(
             Application(service, limits),
             log_config=None,
@@ -338,4 +338,4 @@ def serve(service: Service, limits: Limits) -> None:
         )
         _Server(config).run([listening])
     is_saved = service.store.folder is not None and service.learner.failure is None
-    tell("ended", version_saved=is_saved, problem=service.learner.failure)
+    log("ended", version_saved=is_saved, problem=service.learner.failure)

@@ -27,7 +27,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
-from tunefree.serving.events import Counts, tell
+from tunefree.serving.events import Counts, log
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
@@ -64,7 +64,7 @@ def without_frames(error: Exception) -> Exception:
     return error
 
 
-class Due(NamedTuple):
+class Task(NamedTuple):
     """A task for the learning thread: a function, and the future of its result."""
 
     function: Callable[[], Any]
@@ -118,8 +118,8 @@ class Learner:
         self.broken: str | None = None  # error after which nothing can be learned
         self.failure: str | None = None  # error of the last save
         self.n_published = 0
-        self._queue: queue.SimpleQueue[Request | Due] = queue.SimpleQueue()
-        self._next: Request | Due | None = None  # first task of the next group, already taken from the queue
+        self._queue: queue.SimpleQueue[Request | Task] = queue.SimpleQueue()
+        self._next: Request | Task | None = None  # first task of the next group, already taken from the queue
         self._is_over = False
         self._looked = 0.0  # time of the last removal of old rows
         started: Future[None] = Future()
@@ -136,7 +136,7 @@ class Learner:
     def between(self, function: Callable[[], T]) -> T:
         """The result of a function that runs in the learning thread, between groups of requests."""
         answer: Future[T] = Future()
-        self._queue.put(Due(function, answer))
+        self._queue.put(Task(function, answer))
         return answer.result()
 
     @property
@@ -168,11 +168,11 @@ class Learner:
             return
         started.set_result(None)
         while not self._is_over:
-            requests, task = self._taken()
+            requests, task = self._next_group()
             if requests:
                 self._learn_together(requests)
             if self.broken is None:
-                self._keep_up()
+                self._maintain()
             if task is not None:
                 try:
                     task.answer.set_result(task.function())
@@ -181,7 +181,7 @@ class Learner:
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
-    def _taken(self) -> tuple[list[Request], Due | None]:
+    def _next_group(self) -> tuple[list[Request], Task | None]:
         """A group of requests without repeated names or ids, and the task that follows it, if any."""
         requests, names, n_rows, patience = list[Request](), set[str](), 0, TICK
         if self._is_stale and self.broken is None:
@@ -218,14 +218,14 @@ class Learner:
         self._learn(events)
         if self.unsaved:
             self._counts.rows_replayed = self.unsaved
-            tell("replayed", rows=self.unsaved)
+            log("replayed", rows=self.unsaved)
 
     @property
     def _is_stale(self) -> bool:
         """Whether rows were learned since the last publication."""
         return self.published.rows < self.trained.progress.rows
 
-    def _keep_up(self) -> None:
+    def _maintain(self) -> None:
         """Publish the model, save it and drop old entries, if these are due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
@@ -234,13 +234,13 @@ class Learner:
                 self.save("rows were learned")
             self._drop_old()
         except StoreError as error:
-            tell("not written", problem=str(error))
+            log("not written", problem=str(error))
         except Exception as error:  # such as a MemoryError while copying the model
             self._break(error, [])
 
     def _refuse(self, request: Request, error: Exception) -> None:
         if isinstance(error, StoreError):
-            tell("not written", problem=str(error))
+            log("not written", problem=str(error))
         else:
             self._counts.requests_refused += 1
         request.answer.set_exception(without_frames(error))
@@ -262,11 +262,11 @@ class Learner:
     def _join_labels(self, request: Request) -> None:
         target, name = str(self.trained.encoder.target), self._reader.id_name
         ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
-        for place, label in enumerate(request.sent, 1):
+        for number, label in enumerate(request.sent, 1):
             if label.get(target) is None:
-                raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
+                raise DataError("there is no label", REQUEST, number, target, f"send {target!r} with the id")
             if further := [key for key in label if key not in (name, target)]:
-                raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
+                raise DataError("a label has an id and a target", REQUEST, number, further[0], "leave it out")
         waiting, request.rows = self.store.waiting(ids), []
         for label, id in zip(request.sent, ids, strict=True):
             if id not in waiting:
@@ -282,10 +282,10 @@ class Learner:
         try:
             if self.broken is not None:
                 raise StoreError(self.broken)
-            usable, converted = self._checked(requests)
-            events = self._written(usable)
+            usable, converted = self._check(requests)
+            events = self._write(usable)
         except Exception as error:
-            tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
+            log("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
             for request in [request for request in requests if not request.answer.done()]:
                 request.answer.set_exception(error)
             return
@@ -298,7 +298,7 @@ class Learner:
             self._counts.labels_unknown += len(request.unknown)
             request.answer.set_result(request.outcome())
 
-    def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
+    def _check(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
         """The valid requests, and their converted rows; invalid requests are answered with an error."""
         try:
             for request in requests:
@@ -306,7 +306,7 @@ class Learner:
             rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
         except Exception as error:  # check the requests one by one to find the invalid one
             if len(requests) > 1:
-                return [usable for request in requests for usable in self._checked([request])[0]], None
+                return [usable for request in requests for usable in self._check([request])[0]], None
             self._refuse(requests[0], error)
             return [], None
         checked = iter(rows)
@@ -314,7 +314,7 @@ class Learner:
             request.rows = [next(checked) for _ in request.rows]
         return requests, converted
 
-    def _written(self, requests: list[Request]) -> list[Request]:
+    def _write(self, requests: list[Request]) -> list[Request]:
         """Write the rows of requests to the journal as events; returns the requests that have rows."""
         if not requests:
             return []
@@ -347,7 +347,7 @@ class Learner:
         before = metrics.weight, metrics.loss
         learn_batch(trained, batch)
         if self.n_rises > rises:
-            tell("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
+            log("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
         if (weight := metrics.weight - before[0]) > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
@@ -357,7 +357,7 @@ class Learner:
     def _break(self, error: Exception, requests: list[Request]) -> None:
         """Stop learning after an error in the middle of a batch; the model in the store is still valid."""
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
-        tell("broken", problem=self.broken)
+        log("broken", problem=self.broken)
         target = self.trained.encoder.target
         try:
             with self.store.transaction():  # not acknowledged, and would fail again
@@ -367,7 +367,7 @@ class Learner:
                     waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
                     self.store.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
-            tell("not written", problem=str(problem))
+            log("not written", problem=str(problem))
         for request in requests:
             request.answer.set_exception(StoreError(self.broken))
 
@@ -401,13 +401,13 @@ class Learner:
         try:
             version = self.store.save(self.trained, self.sequence, reason)  # in memory, only drops events
             if self.store.folder is not None:
-                tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
+                log("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
             self.unsaved, self.failure = 0, None
         except TunefreeError as error:
             self.failure, self._retry = str(error), time.monotonic() + RETRY
             self._counts.saves_failed += 1
-            tell("not saved", problem=str(error))
+            log("not saved", problem=str(error))
 
     def replace(self, model: Trained, reason: str) -> int:
         """Continue with another model, without the rows learned since it was made; returns its version.
@@ -425,7 +425,7 @@ class Learner:
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
-        tell("replaced", version=number, reason=reason)
+        log("replaced", version=number, reason=reason)
         return number
 
     def _drop_old(self) -> None:
@@ -437,4 +437,4 @@ class Learner:
             dropped = self.store.drop_old(seconds)
         self._counts.waiting_dropped_for_age += dropped
         if dropped:
-            tell("dropped for age", rows=dropped)
+            log("dropped for age", rows=dropped)

@@ -38,8 +38,8 @@ class Reader:
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
         """The ids of rows as text, so that 1 and "1" are equal; a DataError for repeated, or needed but missing ids."""
-        ids, places = list[str | None](), dict[str, int]()
-        for place, row in enumerate(rows, 1):
+        ids, numbers = list[str | None](), dict[str, int]()
+        for number, row in enumerate(rows, 1):
             id: Any = row.get(self.id_name)
             problem, remedy = "", None
             if isinstance(id, int) and not isinstance(id, bool):
@@ -50,12 +50,12 @@ class Reader:
                 problem = f"an id is a string or a whole number, not {shown(id)}"
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
-            elif id in places:
-                problem, remedy = f"the id {id!r} is that of row {places[id]}, too", "send each row once"
+            elif id in numbers:
+                problem, remedy = f"the id {id!r} is that of row {numbers[id]}, too", "send each row once"
             if problem:
-                raise DataError(problem, REQUEST, place, self.id_name, remedy)
+                raise DataError(problem, REQUEST, number, self.id_name, remedy)
             if id is not None:
-                places[id] = place
+                numbers[id] = number
             ids.append(id)
         return ids
 
@@ -64,13 +64,13 @@ class Reader:
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # it has fewer columns
-        if (batch := self._known_batch(encoder, rows, odd)) is not None:
+        if (batch := self._fast_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows)
         self.n_ignored += sum(map(len, unknown))
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _fast_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A batch by the fast path, for a few rows whose columns and values are all known; None for others."""
         if len(rows) > MOST_ROWS:
             return None
@@ -149,28 +149,28 @@ class Reader:
             unused.append(self.id_name)
         columns = [column.name for column in encoder.columns]
         needed = list(compress(columns, encoder.profile.present == encoder.profile.rows))
-        for place, row in enumerate(rows, 1):
+        for number, row in enumerate(rows, 1):
             for name in unused:
                 row.pop(name, None)
-            flat = rows[place - 1] = flattened(row)
+            flat = rows[number - 1] = flattened(row)
             # An unknown column that is null counts as absent.
             names = [name for name, cell in flat.items() if name not in known and cell is not None]
             names = [name for name in names if name != self.id_name and not is_among(name, left_out)]
             if names and self._admission.unknown_columns == REFUSE:
                 hint = renamed([name for name in columns if name not in flat], names)
                 hint = hint or nearest(names[0], list(known), "columns")
-                raise DataError(f"the model does not know it ({hint})", REQUEST, place, names[0], CLOSED)
+                raise DataError(f"the model does not know it ({hint})", REQUEST, number, names[0], CLOSED)
             for name in names:
                 del flat[name]
             unknown.append(names)
-            _check_present(columns, needed, flat, place)
+            _check_present(columns, needed, flat, number)
         return read_objects(rows, types, REQUEST), unknown
 
 
-def _check_present(columns: list[str], needed: list[str], flat: Row, place: int) -> None:
+def _check_present(columns: list[str], needed: list[str], flat: Row, number: int) -> None:
     """Raise a DataError if a row lacks all columns, or one that every training row had."""
     looked_for = needed if any(name in flat or is_among(name, flat) for name in columns) else columns
     absent = [name for name in looked_for if name not in flat and not is_among(name, flat)]
     if absent:
         problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
-        raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
+        raise DataError(problem, REQUEST, number, remedy="send null where a value is not known")

@@ -26,7 +26,7 @@ from tunefree.explanation.members import Reference
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.waiting import remembered
-from tunefree.serving.events import Counts, tell
+from tunefree.serving.events import Counts, log
 from tunefree.serving.learner import Learner, Published, Request, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
@@ -43,7 +43,7 @@ FEW = 8  # rows whose prediction takes less time than switching to another threa
 
 
 @dataclass(eq=False)
-class Asked:
+class PredictRequest:
     """Rows to predict, and their answers so far."""
 
     rows: list[Row]
@@ -105,11 +105,11 @@ class Service:
     ) -> None:
         if model is not None:
             check_serves(model)
-        place = None if folder is None else Path(folder)
+        path = None if folder is None else Path(folder)
         self.admission, self.keeping, self.counts, self.n_asked = admission, keeping, Counts(), 0
-        self.store = Store(place, model, keeping.durability, keeping.keep_versions)
+        self.store = Store(path, model, keeping.durability, keeping.keep_versions)
         try:
-            current = model if place is None else self.store.current()
+            current = model if path is None else self.store.current()
             assert current is not None
             check_serves(current)
             encoder, name = current.encoder, admission.id
@@ -123,8 +123,8 @@ class Service:
             raise
         self._odd = Refused(target=encoder.target)  # oddities of predicted rows
         self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
-        self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
-        self._unkept = list[Asked]()
+        self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
+        self._unwritten = list[PredictRequest]()
         self._explaining = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
         # Cache of the latest explained model: number of its publication, copy, and terms.
         self._explained: tuple[int, Published, Decomposition] | None = None
@@ -146,32 +146,32 @@ class Service:
 
         ``layout`` selects intervals, quantiles and sets to add. Ids are unique strings or integers.
         """
-        asked = Asked(rows, self._predicts.ids_of(rows), layout)
-        while asked.n_left:
-            self._predict_next(asked)
-        self._keep([asked])
-        return asked.answers
+        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
+        while request.n_left:
+            self._predict_next(request)
+        self._keep([request])
+        return request.answers
 
     async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The answers of :meth:`predict`, computed in an event loop."""
-        asked = Asked(rows, self._predicts.ids_of(rows), layout)
+        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
         self.n_asked += 1
         try:
-            while asked.n_left:
-                async with self._turn:
-                    if asked.n_left > FEW:
-                        await asyncio.to_thread(self._predict_next, asked)
+            while request.n_left:
+                async with self._predict_lock:
+                    if request.n_left > FEW:
+                        await asyncio.to_thread(self._predict_next, request)
                     else:
-                        self._predict_next(asked)
+                        self._predict_next(request)
         finally:
             self.n_asked -= 1
-        if asked.waiting:
-            self._unkept.append(asked)
-            async with self._writing:
-                if asked in self._unkept:  # not yet written by an earlier request
-                    group, self._unkept = self._unkept, []
+        if request.waiting:
+            self._unwritten.append(request)
+            async with self._write_lock:
+                if request in self._unwritten:  # not yet written by an earlier request
+                    group, self._unwritten = self._unwritten, []
                     await asyncio.to_thread(self._keep, group)
-        return asked.answers
+        return request.answers
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets; if one is unusable, none is learned.
@@ -258,23 +258,23 @@ class Service:
             "waiting": self.store.n_rows["waiting"],
         }
 
-    def _predict_next(self, asked: Asked) -> None:
+    def _predict_next(self, request: PredictRequest) -> None:
         """Predict the next rows of a request."""
         try:
             with self._lock:
-                self._predict(asked, self.learner.published)
+                self._predict(request, self.learner.published)
         except TunefreeError as error:
             raise without_frames(error) from None
 
-    def _predict(self, asked: Asked, published: Published) -> None:
-        start, model = len(asked.answers), published.model
-        rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
+    def _predict(self, request: PredictRequest, published: Published) -> None:
+        start, model = len(request.answers), published.model
+        rows, ids = request.rows[start : start + TOGETHER], request.ids[start : start + TOGETHER]
         batch, unknown = self._predicts.batch(published, rows, self._odd)
         predictions = model.predict(batch.rows)
         answers = _answers(model, predictions, batch)
-        if asked.layout != PLAIN:
-            asked.layout.check(model)
-            for name, level, values in sureness(model, Predicted(batch, predictions), asked.layout):
+        if request.layout != PLAIN:
+            request.layout.check(model)
+            for name, level, values in sureness(model, Predicted(batch, predictions), request.layout):
                 for answer, value in zip(answers, map(_finite, values), strict=True):
                     answer.setdefault(name, {})[f"{level:g}"] = value
         for answer, names in zip(answers, unknown, strict=True):
@@ -285,13 +285,13 @@ class Service:
                 if id is not None:
                     answer["id"] = row[self.admission.id]
                     without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
-                    asked.waiting.append(Waiting(id, without_target, kept))
-        asked.answers += answers
+                    request.waiting.append(Waiting(id, without_target, kept))
+        request.answers += answers
         self.counts.rows_predicted += len(rows)
 
-    def _keep(self, group: list[Asked]) -> None:
+    def _keep(self, group: list[PredictRequest]) -> None:
         """Store rows that wait for their labels; if that fails, mark their answers."""
-        waiting = [row for asked in group for row in asked.waiting]
+        waiting = [row for request in group for row in request.waiting]
         if not waiting:
             return
         try:
@@ -299,8 +299,8 @@ class Service:
                 self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
         except StoreError as error:
             self.counts.waiting_not_kept += len(waiting)
-            tell("not written", problem=str(error))
-            for answer in [answer for asked in group for answer in asked.answers if "id" in answer]:
+            log("not written", problem=str(error))
+            for answer in [answer for request in group for answer in request.answers if "id" in answer]:
                 answer["waits_for_label"] = False
 
     def _oddities(self) -> list[Row]:
@@ -314,7 +314,7 @@ class Service:
         """Explain rows with a copy of the model, which is renewed after each publication."""
         if self._explained is None or self._explained[0] != self.learner.n_published:
             self._explained = None  # frees its memory for the next one
-            number, copied, reference = self.learner.between(self._copied)
+            number, copied, reference = self.learner.between(self._copy_to_explain)
             terms = Decomposition(copied.model, Layout.of_encoder(copied.encoder), reference=reference)
             self._explained = number, copied, terms
         _, copied, terms = self._explained
@@ -328,7 +328,7 @@ class Service:
             answers.append({**class_entry, "margin": margin, "contributions": contributions})
         return answers
 
-    def _copied(self) -> tuple[int, Published, Reference]:
+    def _copy_to_explain(self) -> tuple[int, Published, Reference]:
         """The publication number, a copy of the current model, and the reference of contributions."""
         self.learner.settle()
         return self.learner.n_published, self.learner.copied(), Reference.of(self.learner.trained.model, True)

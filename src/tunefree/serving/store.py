@@ -100,7 +100,7 @@ class Store:
     def __init__(
         self, folder: Path | None, model: Trained | None = None, durability: str = "power", kept: int = 5
     ) -> None:
-        self.folder, self._kept, self._lock, self._open = folder, kept, threading.RLock(), ExitStack()
+        self.folder, self._kept, self._lock, self._resources = folder, kept, threading.RLock(), ExitStack()
         self._path = None if folder is None else folder / JOURNAL
         try:
             if folder is not None:
@@ -108,20 +108,20 @@ class Store:
                     raise ModelError(f"{folder}: is no store of a model; name a model to begin one with")
                 for part in (folder, folder / VERSIONS, folder / INCOMING):
                     make_folder(part)
-                self._open.enter_context(only_writer(folder / "lock", folder))
+                self._resources.enter_context(only_writer(folder / "lock", folder))
             self._connect(durability)
             self._begin(model)
-            self._tidy()
+            self._clean_up()
         except BaseException:
-            self._open.close()
+            self._resources.close()
             raise
 
     def _connect(self, durability: str) -> None:
         """Open the journal."""
-        with self._refusing():
+        with self._sqlite_errors():
             name = ":memory:" if self._path is None else str(self._path)
             self._database = sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            self._open.callback(self._disconnect)
+            self._resources.callback(self._disconnect)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
             self._database.executescript(_TABLES)
@@ -132,7 +132,7 @@ class Store:
         self._started, self._before = time.monotonic(), float(self.facts.get("clock", 0.0))
 
     def _disconnect(self) -> None:
-        with self._lock, self._refusing():
+        with self._lock, self._sqlite_errors():
             self._database.close()
 
     def _begin(self, model: Trained | None) -> None:
@@ -145,7 +145,7 @@ class Store:
         if not self.versions:
             assert model is not None
             self.save(model, 0, "the model to begin with")
-            self._state("origin", digest)
+            self._set_fact("origin", digest)
         elif digest not in (None, self.facts.get("origin")):
             remedy = "leave the model out to go on with what is there, or name another folder"
             raise ModelError(f"{self.folder}: began with another model; {remedy}")
@@ -158,22 +158,22 @@ class Store:
 
     def close(self) -> None:
         """Close the journal, and release the lock."""
-        self._open.close()
+        self._resources.close()
 
-    def _tidy(self) -> None:
+    def _clean_up(self) -> None:
         """Remove files without an entry in the journal, and update the link, after an earlier process was killed."""
         if self.folder is None:
             return
-        named = {self.file(version.number).name for version in self.versions}
+        expected = {self.file(version.number).name for version in self.versions}
         for path in (self.folder / VERSIONS).iterdir():
-            if path.name not in named:
+            if path.name not in expected:
                 path.unlink()
         link, target = self.folder / CURRENT, Path(VERSIONS) / self.file(self.versions[-1].number).name
         if not link.is_symlink() or link.readlink() != target:
-            beside = self.folder / f"{CURRENT}.part"
-            beside.unlink(missing_ok=True)
-            beside.symlink_to(target)
-            os.replace(beside, link)
+            temporary = self.folder / f"{CURRENT}.part"
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(target)
+            os.replace(temporary, link)
 
     def file(self, number: int) -> Path:
         """The file of a version."""
@@ -200,7 +200,7 @@ class Store:
                 os.close(handle)
         with self.transaction():
             self.add_version(version, self._kept)
-        self._tidy()
+        self._clean_up()
         return version
 
     def load(self, number: int) -> Trained:
@@ -226,17 +226,17 @@ class Store:
 
     def _read(self) -> None:
         """Read the facts, the versions and the numbers of rows into memory."""
-        self.facts: dict[str, Any] = dict(self._all("SELECT name, value FROM facts"))
+        self.facts: dict[str, Any] = dict(self._run("SELECT name, value FROM facts"))
         columns = "number, sequence, n_rows, loss, created, reason"
-        self.versions = [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
-        self.n_rows = {table: int(self._all(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in DROPPED}
+        self.versions = [Version(*values) for values in self._run(f"SELECT {columns} FROM versions ORDER BY number")]
+        self.n_rows = {table: int(self._run(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in DROPPED}
 
     def _now(self) -> float:
         """Total seconds for which the store was open, which changes of the system clock do not affect."""
         return self._before + time.monotonic() - self._started
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
+    def _sqlite_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -246,8 +246,8 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction, whose changes are written all or not at all."""
-        with self._lock, self._refusing():
-            self._check_place()
+        with self._lock, self._sqlite_errors():
+            self._check_journal()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -258,7 +258,7 @@ class Store:
                 self._read()
                 raise
 
-    def _check_place(self) -> None:
+    def _check_journal(self) -> None:
         """Raise a StoreError if the journal was moved or removed, since new rows would be lost."""
         if self._path is not None and self._file is not None:
             try:
@@ -268,35 +268,35 @@ class Store:
             if not is_there:
                 raise StoreError(f"{self._path}: was moved or removed; put it back, or end the server")
 
-    def _all(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._refusing():
+    def _run(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock, self._sqlite_errors():
             return self._database.execute(statement, values).fetchall()
 
-    def _state(self, name: str, value: Any) -> None:
+    def _set_fact(self, name: str, value: Any) -> None:
         """Store a fact."""
-        self._all("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+        self._run("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
         self.facts[name] = value
 
     def add(self, rows: Sequence[Row], remembered: Sequence[Remembered], ids: Iterable[str] = ()) -> int:
         """Add rows to learn as an event, and remove waiting rows by ``ids``; returns the sequence number."""
         packed = b"".join(map(_packed, remembered))
         statement = "INSERT INTO events (rows, remembered) VALUES (?, ?) RETURNING sequence"
-        sequence = int(self._all(statement, as_text(rows), packed)[0][0])
+        sequence = int(self._run(statement, as_text(rows), packed)[0][0])
         for id in ids:
-            self._forget(id)
+            self._stop_waiting(id)
         return sequence
 
     def remove(self, sequences: Iterable[int]) -> None:
         """Remove events that could not be learned, and the answers to their requests."""
         for sequence in sequences:
-            self._all("DELETE FROM events WHERE sequence = ?", sequence)
-            answers = self._all("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
+            self._run("DELETE FROM events WHERE sequence = ?", sequence)
+            answers = self._run("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
             self.n_rows["requests"] -= len(answers)
 
     def events_after(self, sequence: int) -> Iterator[Event]:
         """The events after ``sequence``, in order."""
         statement = "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
-        while events := self._all(statement, sequence):
+        while events := self._run(statement, sequence):
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
@@ -305,15 +305,15 @@ class Store:
         for row in rows:
             packed = b"" if row.remembered is None else _packed(row.remembered)
             values = row.id, _WRITER.encode(row.row), packed, self._now()
-            self._forget(row.id)  # so that the row becomes the latest one
-            self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
+            self._stop_waiting(row.id)  # so that the row becomes the latest one
+            self._run("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
             self.n_rows["waiting"] += 1
         return self._drop_oldest("waiting", most)
 
     def _drop_oldest(self, table: str, most: int) -> int:
         excess = self.n_rows[table] - most
         if excess > 0:
-            self._all(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
+            self._run(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
             self.n_rows[table] = most
         return max(excess, 0)
 
@@ -321,42 +321,42 @@ class Store:
         """Drop answers and waiting rows older than ``seconds``; returns the number of dropped waiting rows."""
         now, before = self._now(), self.n_rows["waiting"]
         for table in DROPPED:
-            self.n_rows[table] -= len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
-        self._state("clock", now)
+            self.n_rows[table] -= len(self._run(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
+        self._set_fact("clock", now)
         return before - self.n_rows["waiting"]
 
     def waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
         """The waiting rows with these ids, by id."""
         kept = {}
         for id in ids:
-            for row, remembered in self._all("SELECT row, remembered FROM waiting WHERE id = ?", id):
+            for row, remembered in self._run("SELECT row, remembered FROM waiting WHERE id = ?", id):
                 unpacked = _unpacked(remembered)
                 kept[id] = Waiting(id, json.loads(row), unpacked[0] if unpacked else None)
         return kept
 
-    def _forget(self, id: str) -> None:
+    def _stop_waiting(self, id: str) -> None:
         """Remove a waiting row, if there is one."""
-        self.n_rows["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
+        self.n_rows["waiting"] -= len(self._run("DELETE FROM waiting WHERE id = ? RETURNING place", id))
 
     def answered(self, request: str) -> tuple[str, Row] | None:
         """The digest of a request and its answer; None if it is new."""
-        answers = self._all("SELECT digest, answer FROM requests WHERE name = ?", request)
+        answers = self._run("SELECT digest, answer FROM requests WHERE name = ?", request)
         return (answers[0][0], json.loads(answers[0][1])) if answers else None
 
     def keep_answer(self, request: str, digest: str, answer: Row, sequence: int, most: int) -> None:
         """Store the answer to a request and its event (0 for none), and keep the latest ``most`` answers."""
         values = request, digest, json.dumps(answer), sequence, self._now()
-        self._all("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
+        self._run("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
         self.n_rows["requests"] += 1
         self._drop_oldest("requests", most)
 
     def add_version(self, version: Version, most: int) -> None:
         """Add a version, keep the latest ``most``, and remove events that the oldest of these has learned."""
-        self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
+        self._run("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
         self.versions = [*self.versions, version][-most:]
-        self._all("DELETE FROM versions WHERE number < ?", self.versions[0].number)
-        self._all("DELETE FROM events WHERE sequence <= ?", self.versions[0].sequence)
-        self._state("clock", self._now())
+        self._run("DELETE FROM versions WHERE number < ?", self.versions[0].number)
+        self._run("DELETE FROM events WHERE sequence <= ?", self.versions[0].sequence)
+        self._set_fact("clock", self._now())
 
 
 def as_text(rows: Iterable[Row]) -> str:
