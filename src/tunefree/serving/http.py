@@ -30,21 +30,21 @@ from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
 from tunefree.serving.events import log, log_json
-from tunefree.serving.rows import MOST_LETTERS
+from tunefree.serving.rows import MAX_NAME_LENGTH
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 from tunefree.serving.store import Row, StoreError, as_text
 from tunefree.training.stopping import SIGNALS
 from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
-SWITCH = 0.0001  # thread switch interval in seconds; a prediction releases the GIL about forty times
-SMALL = 1 << 16  # bytes; larger requests are parsed in another thread
-MOST_AT_ONCE = 100  # rows; longer answers are serialised in another thread
-MOST_EXPLAINED = 100  # rows of a request
+SWITCH_INTERVAL = 0.0001  # thread switch interval in seconds; a prediction releases the GIL about forty times
+MAX_INLINE_BYTES = 1 << 16  # bytes; larger requests are parsed in another thread
+MAX_INLINE_ROWS = 100  # rows; longer answers are serialised in another thread
+MAX_EXPLAINED = 100  # rows of a request
 METRICS_TYPE = "text/plain; version=0.0.4"
 IDEMPOTENCY_KEY = "Idempotency-Key"  # header with the name of a request
 CONFORMAL_PARAMETERS = (*CONFORMAL, "conditional")  # query parameters that add columns to predictions
-SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+LATENCY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # seconds
 
 # Entries of :meth:`tunefree.serving.service.Service.state` that are also Prometheus gauges.
 GAUGES: tuple[str, ...] = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
@@ -61,7 +61,7 @@ class Application:
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
-        self._latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
+        self._latency = Histogram(*described, buckets=LATENCY_BUCKETS, registry=self.registry)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -87,7 +87,7 @@ class Application:
             status, body = 500, {"error": "the server failed; its log says how"}
         if status not in (404, 405):  # unknown paths would add labels without limit
             self._latency.labels(path, status).observe(time.perf_counter() - start)
-        is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
+        is_long = isinstance(body, list) and len(body) > MAX_INLINE_ROWS
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
@@ -142,8 +142,8 @@ class Application:
 
     async def explain(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
-        if len(rows) > MOST_EXPLAINED:
-            raise HTTPException(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
+        if len(rows) > MAX_EXPLAINED:
+            raise HTTPException(413, f"at most {MAX_EXPLAINED} rows are explained at a time")
         answers = await asyncio.wrap_future(self.service.explained(rows, request.query_params.get("class")))
         return 200, answers[0] if is_one else answers
 
@@ -181,12 +181,12 @@ class Application:
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
-        body, most = bytearray(), self._limits.max_body
+        body, limit = bytearray(), self._limits.max_body
         async for piece in request.stream():
             body += piece
-            if len(body) > most:
-                raise HTTPException(413, f"a request may have at most {most} bytes; send fewer rows at a time")
-        sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
+            if len(body) > limit:
+                raise HTTPException(413, f"a request may have at most {limit} bytes; send fewer rows at a time")
+        sent = _parsed(body) if len(body) <= MAX_INLINE_BYTES else await run_in_threadpool(_parsed, body)
         rows = [sent] if isinstance(sent, dict) else sent
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise HTTPException(400, "send an object (a row), or an array of objects that is not empty")
@@ -237,8 +237,8 @@ def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> No
     """Raise a ModelError if a query parameter is unknown or repeated."""
     for name in names:
         if name not in known:
-            there_are = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
-            raise ModelError(f"?{name[:MOST_LETTERS]} is no parameter of {path}; {there_are}")
+            hint = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise ModelError(f"?{name[:MAX_NAME_LENGTH]} is no parameter of {path}; {hint}")
         if names.count(name) > 1:
             raise ModelError(f"?{name} is there twice; send all its numbers at once, with commas between them")
 
@@ -286,7 +286,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read = dict(pairs)
     if len(read) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise HTTPException(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
+        raise HTTPException(400, f"an object has the name {name[:MAX_NAME_LENGTH]!r} twice; leave one of them out")
     return read
 
 
@@ -296,11 +296,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals as requests to shut down."""
-        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        previous = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
         try:
             yield
         finally:
-            for number, handler in before.items():  # a further signal must not interrupt saving
+            for number, handler in previous.items():  # a further signal must not interrupt saving
                 signal.signal(number, signal.SIG_IGN if self.should_exit and number != signal.SIGINT else handler)
 
 
@@ -318,7 +318,7 @@ def serve(service: Service, limits: Limits) -> None:
     """Serve until a signal arrives, and close the service; a ModelError if the port or the token is unusable."""
     log_json()
     with service, _bound(limits) as listening:
-        sys.setswitchinterval(SWITCH)
+        sys.setswitchinterval(SWITCH_INTERVAL)
         gc.freeze()  # collecting garbage among the present objects would stop all threads for 60 ms or more
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"

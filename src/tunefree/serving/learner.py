@@ -35,12 +35,12 @@ from tunefree.stream.batch import Converted, Refused
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
-TOGETHER = 2048  # maximum number of rows learned together, except for a single larger request
-SHARE = 0.03  # maximum part of a processor for publishing
-RETRY = 30.0  # seconds until a failed save is repeated
+MAX_ROWS = 2048  # maximum number of rows learned together, except for a single larger request
+PUBLISH_SHARE = 0.03  # maximum part of a processor for publishing
+RETRY_SECONDS = 30.0  # seconds until a failed save is repeated
 TICK = 60.0  # seconds between removals of rows that waited too long
 DAY = 86400.0
-HALF = 1000  # half-life, in rows, of the weights of losses
+HALF_LIFE = 1000  # rows in which the weight of a loss halves
 T = TypeVar("T")
 
 
@@ -110,7 +110,7 @@ class Learner:
 
     published: Published  # copy of the model for predictions
     sequence: int  # sequence number of the last learned event
-    recent: float | None  # exponentially weighted mean of the progressive loss, with half-life HALF
+    recent: float | None  # exponentially weighted mean of the progressive loss, with half-life HALF_LIFE
 
     def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self.store, self._reader, self._keeping = store, reader, keeping
@@ -154,8 +154,8 @@ class Learner:
         self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
         while not self._queue.empty():
-            late = StoreError("the server has ended; nothing of this request was learned")
-            self._queue.get().answer.set_exception(late)
+            error = StoreError("the server has ended; nothing of this request was learned")
+            self._queue.get().answer.set_exception(error)
 
     def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions have priority
@@ -183,19 +183,19 @@ class Learner:
 
     def _next_group(self) -> tuple[list[Request], Task | None]:
         """A group of requests without repeated names or ids, and the task that follows it, if any."""
-        requests, names, n_rows, patience = list[Request](), set[str](), 0, TICK
+        requests, names, n_rows, timeout = list[Request](), set[str](), 0, TICK
         if self._is_stale and self.broken is None:
-            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
+            timeout = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
         while True:
             try:
-                task = self._next or self._queue.get(timeout=patience)
+                task = self._next or self._queue.get(timeout=timeout)
             except queue.Empty:
                 return requests, None
-            self._next, patience = None, 0.0
+            self._next, timeout = None, 0.0
             if not isinstance(task, Request):
                 return requests, task
             further = task.names(self._reader.id_name)
-            if requests and (n_rows + len(task.sent) > TOGETHER or names & further):
+            if requests and (n_rows + len(task.sent) > MAX_ROWS or names & further):
                 self._next = task
                 return requests, None
             requests.append(task)
@@ -212,7 +212,7 @@ class Learner:
         events: list[Event] = []
         for event in self.store.events_after(self.sequence):
             events.append(event)
-            if sum(len(other.rows) for other in events) >= TOGETHER:
+            if sum(len(other.rows) for other in events) >= MAX_ROWS:
                 self._learn(events)
                 events = []
         self._learn(events)
@@ -349,7 +349,7 @@ class Learner:
         if self.n_rises > rises:
             log("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
         if (weight := metrics.weight - before[0]) > 0.0:
-            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)
+            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF_LIFE)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
         self._counts.rows_learned, self.unsaved = self._counts.rows_learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
@@ -378,14 +378,14 @@ class Learner:
         return Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
 
     def _publish(self) -> None:
-        """Publish the learned model, and schedule the next publication so that they take SHARE of the time."""
+        """Publish the learned model, and schedule the next publication so that they take PUBLISH_SHARE of the time."""
         start, latest = time.thread_time(), self.copied()
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # warm up the structures for single rows, so that no request waits for them
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             latest.model.predict(batch.rows)
         self.published, self.n_published = latest, self.n_published + 1
-        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
+        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / PUBLISH_SHARE - 1.0)
 
     def settle(self) -> None:
         """Publish the learned model if it is newer; to be called in :meth:`between`."""
@@ -405,7 +405,7 @@ class Learner:
                 self._counts.saves += 1
             self.unsaved, self.failure = 0, None
         except TunefreeError as error:
-            self.failure, self._retry = str(error), time.monotonic() + RETRY
+            self.failure, self._retry = str(error), time.monotonic() + RETRY_SECONDS
             self._counts.saves_failed += 1
             log("not saved", problem=str(error))
 

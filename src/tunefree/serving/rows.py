@@ -24,7 +24,7 @@ from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
 REQUEST, JOURNAL = "the request", "the journal"  # names of the sources of rows, in messages
-MOST_LETTERS = 200  # maximum length in messages of a name sent by a client
+MAX_NAME_LENGTH = 200  # maximum length in messages of a name sent by a client
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'`"
 
 

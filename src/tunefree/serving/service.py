@@ -38,8 +38,8 @@ from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
-TOGETHER = 256  # rows predicted together; other requests are predicted between the parts of a large one
-FEW = 8  # rows whose prediction takes less time than switching to another thread
+PART_ROWS = 256  # rows predicted together; other requests are predicted between the parts of a large one
+MAX_INLINE_ROWS = 8  # rows whose prediction takes less time than switching to another thread
 
 
 @dataclass(eq=False)
@@ -159,7 +159,7 @@ class Service:
         try:
             while request.n_left:
                 async with self._predict_lock:
-                    if request.n_left > FEW:
+                    if request.n_left > MAX_INLINE_ROWS:
                         await asyncio.to_thread(self._predict_next, request)
                     else:
                         self._predict_next(request)
@@ -268,7 +268,7 @@ class Service:
 
     def _predict(self, request: PredictRequest, published: Published) -> None:
         start, model = len(request.answers), published.model
-        rows, ids = request.rows[start : start + TOGETHER], request.ids[start : start + TOGETHER]
+        rows, ids = request.rows[start : start + PART_ROWS], request.ids[start : start + PART_ROWS]
         batch, unknown = self._predicts.batch(published, rows, self._odd)
         predictions = model.predict(batch.rows)
         answers = _answers(model, predictions, batch)

@@ -12,7 +12,7 @@ from tunefree.core.parameters import Parameters, parameter
 REFUSE, IGNORE = "refuse", "ignore"
 ROWS, KEEPING, SERVER = "Rows", "Storage", "Server"  # panels of the help
 POWER, PROCESS = "power", "process"
-FEWEST_LETTERS = 16  # minimum length of a token
+MIN_LETTERS = 16  # minimum length of a token
 # Files and folders of a store.
 JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
 
@@ -88,9 +88,9 @@ class Limits(Parameters):
             token = self.token_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"{self.token_file}: the token cannot be read ({error})") from None
-        if len(token) < FEWEST_LETTERS or not token.isascii() or not token.isprintable():
+        if len(token) < MIN_LETTERS or not token.isascii() or not token.isprintable():
             remedy = "make one by `openssl rand -hex 32`"
-            raise ModelError(f"{self.token_file}: a token has at least {FEWEST_LETTERS} letters on one line; {remedy}")
+            raise ModelError(f"{self.token_file}: a token has at least {MIN_LETTERS} letters on one line; {remedy}")
         return token
 
 

@@ -34,9 +34,9 @@ ORIGIN = "origin.part"
 
 Row = dict[str, Any]
 FORMAT = 3
-DURABLE = {"power": "FULL", "process": "NORMAL"}  # SQLite's setting "synchronous"
-BUSY = 10.0  # seconds to wait for a lock of another process, such as a backup
-DROPPED = ("waiting", "requests")  # tables whose old rows are dropped
+SYNCHRONOUS = {"power": "FULL", "process": "NORMAL"}  # SQLite's setting for each durability
+LOCK_TIMEOUT = 10.0  # seconds to wait for a lock of another process, such as a backup
+EXPIRING = ("waiting", "requests")  # tables whose old rows are dropped
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -120,10 +120,10 @@ class Store:
         """Open the journal."""
         with self._sqlite_errors():
             name = ":memory:" if self._path is None else str(self._path)
-            self._database = sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect(name, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
             self._resources.callback(self._disconnect)
             self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
+            self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
             self._database.executescript(_TABLES)
         self._file = None if self._path is None else self._path.stat()
         self._read()
@@ -229,7 +229,7 @@ class Store:
         self.facts: dict[str, Any] = dict(self._run("SELECT name, value FROM facts"))
         columns = "number, sequence, n_rows, loss, created, reason"
         self.versions = [Version(*values) for values in self._run(f"SELECT {columns} FROM versions ORDER BY number")]
-        self.n_rows = {table: int(self._run(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in DROPPED}
+        self.n_rows = {table: int(self._run(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in EXPIRING}
 
     def _now(self) -> float:
         """Total seconds for which the store was open, which changes of the system clock do not affect."""
@@ -320,7 +320,7 @@ class Store:
     def drop_old(self, seconds: float) -> int:
         """Drop answers and waiting rows older than ``seconds``; returns the number of dropped waiting rows."""
         now, before = self._now(), self.n_rows["waiting"]
-        for table in DROPPED:
+        for table in EXPIRING:
             self.n_rows[table] -= len(self._run(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
         self._set_fact("clock", now)
         return before - self.n_rows["waiting"]
