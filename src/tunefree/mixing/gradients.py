@@ -1,7 +1,7 @@
-"""Derivatives of the prediction of a mixture in the predictions of its members, in closed form.
+"""Derivatives of the prediction of a mixture with respect to the predictions of its members, in closed form.
 
 Margins are the log-odds of the second of two classes, the log-probabilities of more classes minus their mean over the
-classes, or the number. They are continuous in the members' predictions, and smooth but where something is clipped.
+classes, or the number. They are continuous in the members' predictions, and smooth except where a value is clipped.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Gradient = tuple[np.ndarray, Callable[[], np.ndarray]]
 
 
 class Rule(NamedTuple):
-    """A mixture that stands still."""
+    """A mixture with fixed weights."""
 
     base: np.ndarray  # (M,) weights of the members
     top: np.ndarray  # (3,) weights of the base and of the corrections
     corrections: np.ndarray  # (2, F) weights of the features
-    known: Range | None  # of numbers
-    has_begun: bool  # whether corrections see more than a constant
+    known: Range | None  # statistics of the targets; None for classes
+    has_begun: bool  # whether corrections have features other than the constant
     is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.numbers
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
-        """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
+        """The present rule of a mixture, or of its base alone; ``is_over`` as in :meth:`Mixture.predict`."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
         for weights in corrections if mixture.keeps_order else ():
@@ -45,16 +45,16 @@ class Rule(NamedTuple):
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
     def restricted(self, awake: list[int]) -> Rule:
-        """The rule restricted to the members that are awake, by their places."""
+        """The rule restricted to the members that are awake, by their indices."""
         corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
         return self._replace(base=self.base[awake], corrections=corrections)
 
     def margins(self, members: np.ndarray) -> np.ndarray:
-        """The margins (n, Q) that follow from members' predictions (n, M, K), NaN of a member that sleeps."""
+        """The margins (n, Q) for the predictions of members (n, M, K), which are NaN for sleeping members."""
         return self.linearised(members)[0]
 
     def linearised(self, members: np.ndarray) -> Gradient:
-        """The margins (n, Q), and a function for their derivatives (n, Q, M, K) in the members' predictions.
+        """The margins (n, Q), and a function for their derivatives (n, Q, M, K) by the members' predictions.
 
         >>> rule = Rule.of(Mixture(1, 2), True)
         >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))
@@ -125,7 +125,7 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
 
     def derivatives() -> np.ndarray:
         free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))
-        slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # in the features, in units of the target
+        slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # by features, in units of the target
         direct = slopes[:, :-1] * narrow
         common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
         return ((direct + common[:, None] * shares) * inside)[:, None, :, None]
@@ -134,7 +134,7 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
 
 
 def _mean(rule: Rule, predictions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means (n,) of predictions (n, m) by weights, and their derivatives (n, m) in the predictions."""
+    """Weighted means (n,) of predictions (n, m), and their derivatives (n, m) with respect to the predictions."""
     if not rule.is_log:
         return (weights * predictions).sum(axis=1), weights
     peak = predictions.max(axis=1, keepdims=True, initial=-np.inf, where=weights > 0.0)
