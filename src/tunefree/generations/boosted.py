@@ -104,7 +104,7 @@ def add_values(
 
 
 def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
-    """The number to add to logarithms so that the sum of their means equals the sum of the targets."""
+    """The constant added to logarithms of means such that the sum of these means equals the sum of the targets."""
     with np.errstate(over="ignore"):
         total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
     return float(np.log(total / predicted)) if 0.0 < total < math.inf and 0.0 < predicted < math.inf else 0.0

@@ -29,7 +29,7 @@ class Exclusive(NamedTuple):
 
     @property
     def n_filled(self) -> int:
-        """Histograms that are filled instead of one for each column."""
+        """The number of histograms that are filled: one per bundle, and one per column in no bundle."""
         return int(np.count_nonzero(self.bundles < 0)) + len(self.codes)
 
 
@@ -38,7 +38,7 @@ def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndar
     n_columns, n = codes.shape
     runs, taken = list[list[int]](), np.zeros(n, np.uint8)
     for j in np.flatnonzero((n_codes == 2) & ~is_categorical).tolist():
-        if codes[j].max(initial=0) > 1:  # some are missing
+        if codes[j].max(initial=0) > 1:  # some values are missing
             continue
         is_next = bool(runs) and runs[-1][-1] == j - 1 and len(runs[-1]) < MOST_MEMBERS
         if is_next and not (taken & codes[j]).any():

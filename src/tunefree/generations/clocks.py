@@ -34,7 +34,7 @@ def births(after: int) -> Event:
 
 
 def birth_of(step: int) -> int:
-    """Rows at the birth of this number.
+    """The number of rows at the birth with index ``step``.
 
     >>> [birth_of(step) for step in (0, 1, 2, 3, 15, 16, 17, 18)]
     [16, 23, 32, 45, 2896, 4096, 8192, 16384]

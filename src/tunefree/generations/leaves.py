@@ -197,5 +197,5 @@ def objective_of(n_classes: int, loss: Any) -> Objective:
 
 
 def learners_of(wealth: float) -> list[tuple[str, dict[str, float]]]:
-    """The learners on leaves of an initial wealth per unit of margin, with their parameters; none without wealth."""
+    """The learners on leaves, with their settings, for an initial wealth per unit of margin; none if it is 0."""
     return [("scinol2", {"epsilon": wealth}), ("nag", {"eta": RATE})] if wealth > 0.0 else []

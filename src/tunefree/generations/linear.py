@@ -61,7 +61,7 @@ class Linear(NamedTuple):
         return self.weights.shape[2]
 
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
+        """An empty array of leaves (n, 0), and the margins (strengths, n, K) of rows."""
         features = design(columns, *self[:4])
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write_margins(np.ascontiguousarray(features.T), np.ascontiguousarray(self.weights), margins)

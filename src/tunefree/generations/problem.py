@@ -40,7 +40,7 @@ def mean_and_dispersion(targets: np.ndarray, weights: np.ndarray) -> tuple[float
 
 
 class Binned(NamedTuple):
-    """Rows as codes."""
+    """The codes of rows, with their bins and bundles."""
 
     bins: Bins
     codes: np.ndarray  # (c, n) uint8
@@ -57,7 +57,7 @@ class Problem(NamedTuple):
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
     binned: Any = None  # Binned, which all kinds of trees share, see binned()
-    digests: Any = None  # (n,) of the observations, or of the groups; None where nothing is inherited
+    digests: Any = None  # (n,) of the observations, or of the groups; None if no settings are inherited
     signs: Any = None  # (c,) int8: 1 for columns with which predictions rise, -1 where they fall, else 0; or None
 
     def part(self, rows: np.ndarray) -> Problem:

@@ -20,7 +20,7 @@ FEWEST_OF = 2**7  # however wide rows are, at least 1 / FEWEST_OF of the largest
 SINGLE = ["float32"]
 ARRAYS = ("columns", "targets", "weights", "digests")
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FEWEST_KEPT = 2**14  # where memory is short
+FEWEST_KEPT = 2**14  # smallest number of rows kept where memory is short
 WIDE = 2**6  # number of columns beyond which fewer rows are kept: 512 MiB of numbers
 
 

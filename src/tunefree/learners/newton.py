@@ -39,7 +39,7 @@ SIDE, DEEP = "side", "depth"  # names of axes: features in the matrices, and col
 
 
 class Newton(Learner):
-    """Online Newton steps with one matrix an output."""
+    """Online Newton steps with one matrix per output."""
 
     inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
     prior = per_feature("C_ii before the first row with the feature")

@@ -21,7 +21,7 @@ from tunefree.learners.contract import Learner
 
 
 class Averaged(Learner):
-    """A learner that keeps the sum of its weights over the rounds; :func:`averaged` makes one of any class."""
+    """A learner that keeps the sum of its weights over the rounds; :func:`averaged` derives one from any class."""
 
     average_units = per_feature("the learner's magnitude of the feature when it was last seen")
     average_totals = per_coordinate("sum of coordinates times factors, up to average_since")

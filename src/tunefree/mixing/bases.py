@@ -50,7 +50,7 @@ class Weights(NamedTuple):
 
 
 class CandidateWeights(NamedTuple):
-    """Weights of the candidates, and their losses."""
+    """Weights of the candidates, updated in place."""
 
     weights: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
     means: Annotated[np.ndarray, "float64[3]", FROM_ZERO]

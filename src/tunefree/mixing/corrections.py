@@ -87,7 +87,7 @@ def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
 
 
 def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
-    """The function by which a correction learns a round."""
+    """The function with which a correction learns a round."""
     update = cls.update
 
     def learn_gradient(state, scratch, second_derivative, weight):

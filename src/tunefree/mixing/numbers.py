@@ -53,7 +53,7 @@ class Range(NamedTuple):
     highest: Sum  # largest target
     mean: Sum  # running mean of the targets
     residual: Sum  # typical distance of a target from the base's prediction; or the root of the dispersion
-    typical: Annotated[np.ndarray, "float64[2]", INFINITE]  # typical losses
+    typical: Annotated[np.ndarray, "float64[2]", INFINITE]  # typical losses of the base and the mixture
     steepest: Annotated[np.ndarray, "float64[2]", INFINITE]  # largest scaled slope of each correction
 
     @classmethod
