@@ -99,16 +99,16 @@ def _write_ends(
 def _ranks(ids: np.ndarray, column: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Ranks of the categories of a column by their mean scores; neighbours share a rank if there are too many."""
     known = ~np.isnan(column)
-    places = np.searchsorted(ids, column[known])
-    away = scores[known] - (scores.mean() if len(scores) else 0.0)
-    counts, sums = np.bincount(places, minlength=len(ids)), np.bincount(places, away, len(ids))
+    indices = np.searchsorted(ids, column[known])
+    centred = scores[known] - (scores.mean() if len(scores) else 0.0)
+    counts, sums = np.bincount(indices, minlength=len(ids)), np.bincount(indices, centred, len(ids))
     order = np.argsort(sums / (counts + PRIOR_ROWS), kind="stable")
     ranks = np.empty(len(ids), np.int64)
-    ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared(counts[order])
+    ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared_ranks(counts[order])
     return ranks.astype(np.uint8)
 
 
-def _shared(counts: np.ndarray) -> np.ndarray:
+def _shared_ranks(counts: np.ndarray) -> np.ndarray:
     """Ranks of ordered categories, with about the same number of rows in each rank."""
     middle = np.cumsum(counts) - counts / 2.0
     return np.minimum((middle / counts.sum() * MOST_CODES).astype(np.int64), MOST_CODES - 1)

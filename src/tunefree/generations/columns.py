@@ -62,7 +62,7 @@ class Columns(Part):
     turns = array("int64", (None,), LEARNED, low=0, below=2**21)
     bundles = child(Bundles, LEARNED)
     n_unseen = number(LEARNED, COUNT)
-    _place, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
+    _index_of, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
 
     def __init__(self, keys: Iterable[int] = (), fills: Iterable[float] = (), last: int = UNLIMITED) -> None:
         self.keys, self.fills, self.last = list(keys), list(fills), last
@@ -76,7 +76,7 @@ class Columns(Part):
 
     def complete(self) -> None:
         """Build the index of the columns by their keys."""
-        self._place = {key: place for place, key in enumerate(self.keys)}
+        self._index_of = {key: index for index, key in enumerate(self.keys)}
         self._index()
         self._together = {}  # cache: indices of columns that come together, by their keys
 
@@ -109,7 +109,7 @@ class Columns(Part):
 
     def places(self, keys: np.ndarray) -> list[int]:
         """The indices of the columns with these keys."""
-        return [self._place[key] for key in keys.tolist()]
+        return [self._index_of[key] for key in keys.tolist()]
 
     def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
         """The columns (n, c) of a block of rows; new columns of the learned rows, a mask (n,), are added at the end."""
@@ -122,27 +122,27 @@ class Columns(Part):
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
         for keys, values in self._columns_of(X):
-            at, known = self._at(keys)
-            matrix[:, at] = values if known is None else values[:, known]
+            indices, known = self._indices_of(keys)
+            matrix[:, indices] = values if known is None else values[:, known]
         if X.values.size:
             self._write_words(X, matrix)
         return matrix
 
-    def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
+    def _indices_of(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
         """The indices of the columns with these keys, and the positions of known keys; None if all are known."""
-        at = self._together.get(keys.tobytes())
-        if at is not None:
-            return at, None
-        known = [k for k, key in enumerate(keys.tolist()) if key in self._place]
-        places = self.places(keys[known])
+        indices = self._together.get(keys.tobytes())
+        if indices is not None:
+            return indices, None
+        known = [k for k, key in enumerate(keys.tolist()) if key in self._index_of]
+        columns = self.places(keys[known])
         if len(known) < len(keys):
-            return places, known
-        is_run = places == list(range(places[0], places[0] + len(places))) if places else True  # consecutive columns
-        at = slice(*(places[0], places[0] + len(places)) if places else (0, 0)) if is_run else places
+            return columns, known
+        is_run = columns == list(range(columns[0], columns[0] + len(columns))) if columns else True  # consecutive
+        indices = slice(*(columns[0], columns[0] + len(columns)) if columns else (0, 0)) if is_run else columns
         if len(self._together) >= MOST_TOGETHER:
             self._together.clear()
-        self._together[keys.tobytes()] = at
-        return at, None
+        self._together[keys.tobytes()] = indices
+        return indices, None
 
     def _columns_of(self, X: Block) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Keys and values (n, k) of the dense columns of a block."""
@@ -177,15 +177,15 @@ class Columns(Part):
         order = order[X.values[order] != 0.0]
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))[order]
         features, values = X.features[order], X.values[order]
-        numbers, places = self._numbers.T
+        numbers, columns = self._numbers.T
         if not X.is_table:
-            matrix[:, places] = 0.0
-        at = np.searchsorted(numbers, features)
-        is_number = numbers.take(at, mode="clip") == features if len(numbers) else np.zeros(len(at), bool)
-        matrix[row[is_number], places[at[is_number]]] = values[is_number]
-        for start, stop, place in self._bundles:
+            matrix[:, columns] = 0.0
+        positions = np.searchsorted(numbers, features)
+        is_number = numbers.take(positions, mode="clip") == features if len(numbers) else np.zeros(len(positions), bool)
+        matrix[row[is_number], columns[positions[is_number]]] = values[is_number]
+        for start, stop, column in self._bundles:
             inside = slice(*np.searchsorted(features, (start, stop)))
-            matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
+            matrix[row[inside][::-1], column] = self._categories(features[inside].astype(np.int64))[::-1]
 
     def grown_on(self) -> list[int] | None:
         """The keys of the columns for new trees; None for texts.
@@ -211,12 +211,12 @@ class Columns(Part):
         self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from these
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
         features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
-        is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+        is_new = np.array([feature not in self._index_of for feature in features.tolist()], bool)
         order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
         self.n_unseen, features = len(features) - len(order), np.sort(features[order])
         keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
         self._add(keys)
-        return [key for key in keys if key in self._place]
+        return [key for key in keys if key in self._index_of]
 
     def completed(self, matrix: np.ndarray) -> np.ndarray:
         """Rows (n, c) with the first keys, extended to all keys: later numbers and bundles follow from earlier ones."""
@@ -226,8 +226,8 @@ class Columns(Part):
         completed = np.tile(self.fills, (len(matrix), 1))
         completed[:, :n_before] = matrix
         spans = np.array([features_of(key) for key in self.keys], np.int64)
-        for place in range(n_before, len(self.keys)):
-            start, stop = spans[place]
+        for column in range(n_before, len(self.keys)):
+            start, stop = spans[column]
             overlapping = np.flatnonzero((spans[:n_before, 0] < stop) & (spans[:n_before, 1] > start))
             for source in overlapping[np.argsort(-spans[overlapping, 0], kind="stable")]:
                 ids = matrix[:, source]
@@ -235,32 +235,32 @@ class Columns(Part):
                     (category,) = self._categories(spans[source, :1])
                     ids = np.where(ids != 0.0, category, np.nan)
                 inside = (ids % TURN >= start) & (ids % TURN < stop)
-                completed[inside, place] = 1.0 if self.keys[place] > 0 else ids[inside]
+                completed[inside, column] = 1.0 if self.keys[column] > 0 else ids[inside]
         return completed
 
     def words_of(self, matrix: np.ndarray) -> Block:
         """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles."""
         keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
         are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
-        row, place = np.nonzero(known * are_numbers)
-        bundle_rows, bundle_places = np.nonzero(known * are_bundles)
-        categories = known[bundle_rows, bundle_places].astype(np.int64) % TURN
-        entries = np.concatenate([row * BUNDLE + keys[place], bundle_rows * BUNDLE + categories])
-        values = np.concatenate([known[row, place], np.ones(len(categories))])
+        row, column = np.nonzero(known * are_numbers)
+        bundle_rows, bundle_columns = np.nonzero(known * are_bundles)
+        categories = known[bundle_rows, bundle_columns].astype(np.int64) % TURN
+        entries = np.concatenate([row * BUNDLE + keys[column], bundle_rows * BUNDLE + categories])
+        values = np.concatenate([known[row, column], np.ones(len(categories))])
         entries, first = np.unique(entries, return_index=True)  # a feature that was a number may be in a bundle, too
         pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))
         return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
         """Add columns, or a sample of too many by hash; rows without them get the fill value, by default 0 or NaN."""
-        new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
+        new = [key for key in dict.fromkeys(keys) if key not in self._index_of][:room]
         room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:
             self.n_unseen = max(self.n_unseen, len(new) - room)
             chosen = np.argsort(hashed(np.array(new, np.int64)), kind="stable")[:room]
             new = [new[k] for k in np.sort(chosen)]
         for key in new:
-            self._place[key] = len(self.keys)
+            self._index_of[key] = len(self.keys)
             self.keys.append(key)
             self.fills.append((0.0 if key > 0 else np.nan) if fill is None else fill)
         if new:
@@ -268,9 +268,9 @@ class Columns(Part):
 
     def _index(self) -> None:
         """Index the columns of numbers, (c, 2) feature and column, and the bundles."""
-        pairs = sorted((key, place) for place, key in enumerate(self.keys) if key > 0)
+        pairs = sorted((key, column) for column, key in enumerate(self.keys) if key > 0)
         self._numbers = np.array(pairs, np.int64).reshape(-1, 2)
-        self._bundles = [(*features_of(key), place) for place, key in enumerate(self.keys) if is_bundle(key)]
+        self._bundles = [(*features_of(key), column) for column, key in enumerate(self.keys) if is_bundle(key)]
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:

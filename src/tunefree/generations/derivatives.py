@@ -185,8 +185,8 @@ def _minimise(functions):
 
 def minimising(work: Any, loss: Any, nodes: np.ndarray, rows: Rows, rate: float, steps: np.ndarray) -> Call:
     """The call that writes the best step of each leaf of a tree, times a rate."""
-    objective, places = Objective("regression", loss), (work.rows, work.first, work.last)
-    return _minimise.compiled(), *places, objective.codes.item(LOSS), objective.numbers, nodes, *rows, rate, steps
+    objective, ranges = Objective("regression", loss), (work.rows, work.first, work.last)
+    return _minimise.compiled(), *ranges, objective.codes.item(LOSS), objective.numbers, nodes, *rows, rate, steps
 
 
 def all_compiled() -> list[Compiled]:

@@ -129,15 +129,15 @@ class Generation(Part):
 
     def frozen(self) -> Generation:
         """A copy with the present predictions that no longer learns, and remembers no rows."""
-        other = copy.copy(self)
-        other.observations, other.living = self.observations[:0], [part.frozen() for part in self.living]
-        return other
+        copied = copy.copy(self)
+        copied.observations, copied.living = self.observations[:0], [part.frozen() for part in self.living]
+        return copied
 
     def as_born(self) -> Generation:
         """A copy without the corrections learned on the leaves."""
-        other = copy.copy(self)
-        other.living = []
-        return other
+        copied = copy.copy(self)
+        copied.living = []
+        return copied
 
     def blank_leaves(self, header: dict[str, Any]) -> LivingLeaves | FrozenLeaves:
         """Leaves before any learning, with an output for each margin of the classes."""

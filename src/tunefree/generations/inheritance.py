@@ -80,7 +80,7 @@ class Trial:
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
         later = later[is_new]
         random = np.random.default_rng([seed, 3])
-        earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
+        earlier, later = _sampled(random, earlier, MOST_ROWS), _sampled(random, later, MOST_JUDGES)
         self.kind, self.seed, self.later, self.saved = kind, seed, problem.part(later), saved
         self.units = np.unique(self.later.digests, return_inverse=True)[1]
         has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
@@ -153,7 +153,7 @@ class Course:
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)
 
 
-def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
+def _sampled(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
     return np.sort(random.choice(rows, most, replace=False)) if len(rows) > most else rows
 
 

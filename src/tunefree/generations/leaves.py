@@ -123,11 +123,11 @@ class LivingLeaves(Part):
 
     def values(self, n_leaves: int) -> np.ndarray:
         """The correction (n_leaves, K) of each leaf alone."""
-        leaves, nothing = np.arange(n_leaves, dtype=np.int32)[:, None], np.zeros(n_leaves)
-        offsets, written = np.zeros((2, n_leaves, self.state.n_outputs))
-        follow, *arguments = self.call_on(leaves, offsets, nothing, nothing, written)
+        leaves, zeros = np.arange(n_leaves, dtype=np.int32)[:, None], np.zeros(n_leaves)
+        offsets, corrections = np.zeros((2, n_leaves, self.state.n_outputs))
+        follow, *arguments = self.call_on(leaves, offsets, zeros, zeros, corrections)
         follow(*arguments)
-        return written
+        return corrections
 
     def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
         """The call that predicts and learns rows: offsets (n, K), targets and weights (n,), and predictions (n, K)."""

@@ -192,9 +192,9 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     totals = shares.sum(axis=0)
     loss = row_weights @ (np.log(totals) - margins[codes, rows])
     shares /= totals
-    away = shares * row_weights
-    away[codes, rows] -= row_weights
-    gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
+    residuals = shares * row_weights
+    residuals[codes, rows] -= row_weights
+    gradient = (residuals[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
     diagonal, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
     return value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal)

@@ -127,11 +127,11 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
 def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
     """The power of two next below the median distance from a centre, over targets that differ from it; 1 for none."""
     with np.errstate(over="ignore"):
-        away = np.minimum(np.abs(targets - centre), 1e300)
-    differs = away > 0.0
+        distances = np.minimum(np.abs(targets - centre), 1e300)
+    differs = distances > 0.0
     if not differs.any():
         return 1.0
-    return 2.0 ** max(math.floor(math.log2(median_of(away[differs], weights[differs]))), -1000)
+    return 2.0 ** max(math.floor(math.log2(median_of(distances[differs], weights[differs]))), -1000)
 
 
 class ScaledTargets(NamedTuple):
@@ -158,8 +158,8 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
     spread = spread_of(problem.targets, problem.weights, centre)
     loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
     # Otherwise a leaf of few rows may have more outliers than others, or an outlier may decide a split.
-    asks_for_middle = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
-    farthest = FAR if asks_for_middle else FARTHEST
+    predicts_median = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
+    farthest = FAR if predicts_median else FARTHEST
     targets = np.clip(problem.targets / spread - centre / spread, -farthest, farthest)
     return ScaledTargets(centre, spread, targets, loss)
 

@@ -91,12 +91,12 @@ class Reservoir(Part):
             wider = np.tile(fills[: columns.shape[1]], (len(self.columns), 1))
             wider[:, :before] = self.columns
             self.widen(wider)
-        places, rows = self._places(self.rows + np.arange(len(targets)))
-        self._reserve(int(places.max(initial=-1)) + 1)
+        positions, rows = self._positions(self.rows + np.arange(len(targets)))
+        self._reserve(int(positions.max(initial=-1)) + 1)
         for name, values in zip(ARRAYS, (columns, targets, weights, digests), strict=True):
             added, before = packed(values[rows], SINGLE if values is not digests else []), getattr(self, name)
             kept = before.astype(np.promote_types(before.dtype, added.dtype), copy=False)
-            kept[places] = added
+            kept[positions] = added
             setattr(self, name, kept)
         self.rows += len(targets)
 
@@ -124,18 +124,18 @@ class Reservoir(Part):
         numbers = np.arange(n) + (self.rows - n if self.latest else 0)
         sources, self.columns, self.most = numbers % self.capacity, columns, most
         if n > self.capacity:
-            _, rows = self._places(numbers)
+            _, rows = self._positions(numbers)
             for name in ARRAYS:
                 setattr(self, name, getattr(self, name)[sources[rows]])
 
-    def _places(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _positions(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ascending positions of rows with these row numbers, and the index of the row at each: the latest one."""
-        places = numbers % self.capacity
+        positions = numbers % self.capacity
         if not self.latest:
             chosen = (hashed(numbers + 1) % (numbers + 1).astype(np.uint64)).astype(np.int64)
-            places = np.where(numbers < self.capacity, numbers, chosen)
-        kept = places < self.capacity
-        taken, last = np.unique(places[kept][::-1], return_index=True)
+            positions = np.where(numbers < self.capacity, numbers, chosen)
+        kept = positions < self.capacity
+        taken, last = np.unique(positions[kept][::-1], return_index=True)
         return taken, np.flatnonzero(kept)[::-1][last]
 
     def _reserve(self, rows: int) -> None:

@@ -286,15 +286,15 @@ def joined(
     """
     lengths = [len(nodes) for nodes in grown]
     starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
-    before = np.repeat(starts[:-1], lengths)  # nodes in earlier trees; half of them, rounded up, are leaves
+    n_before = np.repeat(starts[:-1], lengths)  # nodes in earlier trees; half of them, rounded up, are leaves
     trees = np.repeat(np.arange(len(lengths)), lengths)
-    is_leaf, places = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
-    nodes[:, 1] += np.where(is_leaf, (before + trees) // 2, before).astype(np.int32)
+    is_leaf, set_indices = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
+    nodes[:, 1] += np.where(is_leaf, (n_before + trees) // 2, n_before).astype(np.int32)
     all_sets = np.zeros((0, WORDS), np.uint64)
     has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
     if has_set.any():
         all_sets = np.zeros((len(nodes) // 2 + 1, WORDS), np.uint64)
-        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], places[has_set]]
+        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], set_indices[has_set]]
     all_sets = all_sets if all_sets.any() else all_sets[:0]
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
     roots = starts[:-1].astype(np.int32)

@@ -74,8 +74,8 @@ class Adaptive(NamedTuple):
     def quantile(self, target: float) -> float:
         """The quantile of the next score at a level ``target``; levels between two targets are interpolated."""
         mixed = [level_of(self, j) for j in range(len(self.targets))]
-        places, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
-        level = float(np.interp(target, places, levels))
+        knots, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
+        level = float(np.interp(target, knots, levels))
         return float(quantile_of(self.ordered, self.n_latest, target, level))
 
 

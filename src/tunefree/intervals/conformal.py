@@ -85,8 +85,8 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     order = np.argsort(scores, kind="stable")
     totals = np.cumsum(weights[order])
     evidence = float(totals[-1]) if len(totals) else 0.0
-    place = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
-    return float(scores[order[place]]) if place < len(scores) else math.inf
+    index = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
+    return float(scores[order[index]]) if index < len(scores) else math.inf
 
 
 def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -106,9 +106,9 @@ class ConformalRecord(Part):
                 self._grow(int(rows.numbers[start]) - 1, keys)
             stop = int(np.searchsorted(rows.numbers, self.next, "right"))
             period = rows.at(slice(start, stop))
-            judged = period.at(period.weights > 0.0)
-            if len(judged.numbers):
-                self._learn(judged, fills)
+            evidence = period.at(period.weights > 0.0)
+            if len(evidence.numbers):
+                self._learn(evidence, fills)
             start, self.rows = stop, int(rows.numbers[stop - 1])
             if self.rows >= self.next:
                 self._grow(self.rows, keys)
@@ -200,7 +200,7 @@ class ConformalRecord(Part):
         below = dict(zip(state.targets.tolist(), state.below.tolist(), strict=True))
         for coverage in COVERAGES:
             sides = [coverage] if self.loss is None else [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
-            within_ends = below[sides[-1]] - (0.0 if self.loss is None else below[sides[0]])
-            missed = sum(most_missed(side, rows) for side in sides)
-            covered[coverage] = (within_ends / max(rows, 1), max(1.0 - missed / max(rows, 1), 0.0))
+            n_covered = below[sides[-1]] - (0.0 if self.loss is None else below[sides[0]])
+            n_missed = sum(most_missed(side, rows) for side in sides)
+            covered[coverage] = (n_covered / max(rows, 1), max(1.0 - n_missed / max(rows, 1), 0.0))
         return covered

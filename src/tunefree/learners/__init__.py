@@ -10,14 +10,14 @@ from typing import Any
 
 from tunefree.core.registry import Registry, load
 
-_PLACES = {
+_PATHS = {
     "scinol2": "tunefree.learners.scinol:ScInOL2",
     "nag": "tunefree.learners.nag:NAG",
     "cocob": "tunefree.learners.cocob:CoCoB",
     "newton": "tunefree.learners.newton:Newton",
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
 }
-ALL = Registry("learner", _PLACES, "tunefree.learners")
+ALL = Registry("learner", _PATHS, "tunefree.learners")
 register = ALL.register  # for this process: models, estimators and comparisons find the learner by its name
 
 
@@ -26,7 +26,7 @@ def family_of(name: str) -> Any:
 
     The attribute ``family`` of its class is the name of a :class:`tunefree.pool.rows.Family`.
     """
-    if name in _PLACES or name not in ALL:
+    if name in _PATHS or name not in ALL:
         return None
-    place = getattr(ALL[name], "family", None)
-    return None if place is None else load(place)
+    family = getattr(ALL[name], "family", None)
+    return None if family is None else load(family)

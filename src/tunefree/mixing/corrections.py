@@ -51,10 +51,10 @@ class Corrections(NamedTuple):
 
 def resized(state: Learner, n_features: int) -> Any:
     """A copy of a correction with another number of features; the first features keep their statistics."""
-    other = state.grown(n_features, 1)
-    if isinstance(other, Newton):  # its matrix then contains only the remaining features
-        other["used"][0] = min(other["used"][0], n_features)
-    return other
+    copy = state.grown(n_features, 1)
+    if isinstance(copy, Newton):  # its matrix then contains only the remaining features
+        copy["used"][0] = min(copy["used"][0], n_features)
+    return copy
 
 
 class Scratch(NamedTuple):

@@ -66,17 +66,17 @@ class Rule(NamedTuple):
         weights = np.where(awake, self.base, 0.0)
         total = weights.sum(axis=1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros(weights.shape), where=total > 0.0)
-        return (_of_classes if self.known is None else _of_numbers)(self, members, awake, weights)
+        return (_linearised_classes if self.known is None else _linearised_numbers)(self, members, awake, weights)
 
 
-def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+def _linearised_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     n_members, n_classes = members.shape[1:]
     terms = weights[:, :, None] * np.exp(members) * awake[:, :, None]
-    mean, some = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
-    base = np.where(some[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
-    away = members - base[:, None]
-    narrow, high = np.clip(away, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
-    features = np.concatenate([narrow * awake[:, :, None], high[:, None]], axis=1)
+    mean, has_awake = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
+    base = np.where(has_awake[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
+    offsets = members - base[:, None]
+    clipped, clipped_base = np.clip(offsets, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
+    features = np.concatenate([clipped * awake[:, :, None], clipped_base[:, None]], axis=1)
     features = (features - features.mean(axis=2, keepdims=True)) / UNIT
     dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
     corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
@@ -95,7 +95,7 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
         sum_slopes = sum_slopes - np.exp(corrected)[:, None] * sum_slopes.sum(axis=3, keepdims=True)
         feature_slopes = np.einsum("ci,nqck->nqik", dense, sum_slopes)
         feature_slopes = (feature_slopes - feature_slopes.mean(axis=3, keepdims=True)) / UNIT
-        member_slopes = feature_slopes[:, :, :-1] * ((np.abs(away) < classes.WIDEST) & awake[:, :, None])[:, None]
+        member_slopes = feature_slopes[:, :, :-1] * ((np.abs(offsets) < classes.WIDEST) & awake[:, :, None])[:, None]
         base_slopes = candidate_slopes[:, :, 0] + sum_slopes.sum(axis=2) - member_slopes.sum(axis=2)
         base_slopes += feature_slopes[:, :, -1] * (base > -classes.WIDEST_BASE)[:, None]
         ratios = np.divide(terms, mean[:, None], out=np.zeros(terms.shape), where=(mean > LEAST)[:, None])
@@ -104,19 +104,19 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
 
 
-def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+def _linearised_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
     low, high = map(float, numbers.ends_of(rule.known, rule.is_log))
     mean, unit = (float(number(rule.known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     predictions = members[:, :, 0]
-    inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
-    some = weights.sum(axis=1) > 0.0
+    is_inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
+    has_awake = weights.sum(axis=1) > 0.0
     average, shares = _mean(rule, values, weights)
-    base = np.where(some, average, mean)
+    base = np.where(has_awake, average, mean)
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
-    away, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
-    narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
-    clipped = np.clip(away, -numbers.WIDEST, numbers.WIDEST)
+    offsets, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
+    is_narrow, is_near = (np.abs(offsets) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
+    clipped = np.clip(offsets, -numbers.WIDEST, numbers.WIDEST)
     clipped_base = np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE)
     features = np.column_stack([clipped, clipped_base, np.full(len(base), 0.0 if rule.is_log else 1.0)])
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
@@ -126,9 +126,9 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     def derivatives() -> np.ndarray:
         free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))
         slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # by features, in units of the target
-        direct = slopes[:, :-1] * narrow
-        common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
-        return ((direct + common[:, None] * shares) * inside)[:, None, :, None]
+        direct = slopes[:, :-1] * is_narrow
+        common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * is_near
+        return ((direct + common[:, None] * shares) * is_inside)[:, None, :, None]
 
     return mixed[:, None], derivatives
 
