@@ -1,8 +1,8 @@
-"""The encoder of rows that are dicts: rows of requests, and frames of one row.
+"""A fast encoder of rows that are dicts: rows of requests, and frames of one row.
 
-Most of the time that it takes to encode a row goes to arrays of one value, so the features of a value are remembered.
-The encoder of tables encodes each value the first time, and all rows in which something is not foreseen here: texts and
-lists, what is not known, what cannot be used.
+To encode one row as a table takes most of its time in arrays of one value, so the features of values are cached. The
+encoder of tables encodes each value the first time, and all rows that are not supported here: rows with texts or lists,
+with unknown values, or with values that cannot be used.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tunefree.stream.keys import MOST_CODES
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
 from tunefree.stream.schema import notations_of
 
-MOST_ROWS = 64  # more are encoded faster together
-MOST_REMEMBERED = 1000  # values of a column that are remembered
-LONGEST = 200  # letters of a value that is remembered
-_WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not remembered
-_FRAME_KINDS = {Number, Category, Boolean}  # columns whose values in frames are remembered, where they are no numbers
-_PLAIN = {str, bool, int}  # by these types
-_WHOLE = 2**53  # whole numbers up to it are doubles
+MOST_ROWS = 64  # more rows are encoded faster as a table
+MOST_REMEMBERED = 1000  # cached values of a column
+LONGEST = 200  # characters of a cached value
+_WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not cached
+_FRAME_KINDS = {Number, Category, Boolean}  # columns that are supported in frames
+_PLAIN = {str, bool, int}  # types of values in frames that are cached
+_WHOLE = 2**53  # float64 represents all whole numbers up to it
 _NUMBERS = {int, float}
 _ABSENT: Any = object()
 _FIRST = np.zeros(1, np.intp)
@@ -39,8 +39,8 @@ class _Features(NamedTuple):
     """The features of a value of a column."""
 
     numbers: list[float]
-    codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
-    entries: list[tuple[int, float]]  # features with values: numbers of columns that came later
+    codes: list[tuple[int, int]]  # (source, as in a block; feature)
+    entries: list[tuple[int, float]]  # (feature, value): numbers of later columns
     seen: Seen
 
 
@@ -48,9 +48,9 @@ _NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
 
 
 class RowEncoder:
-    """Encodes rows to be predicted, with a bounded memory of values for each column.
+    """Encodes rows to be predicted, with a bounded cache of values for each column.
 
-    Values are those of JSON, or of a frame. ``names`` are those of the columns; none if no row is foreseen.
+    Values come from JSON or from a frame. ``names`` are the names of the columns, empty if no row is supported.
     """
 
     def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
@@ -59,7 +59,7 @@ class RowEncoder:
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
         unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
-        unforeseen += [encoder.ids.most is not None]  # some may be forgotten
+        unforeseen += [encoder.ids.most is not None]  # features may be forgotten
         unforeseen += [_WORD_KINDS & {column.kind for column in columns}]
         if reads_frames:
             unforeseen += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
@@ -68,7 +68,7 @@ class RowEncoder:
         self._take_limits()
 
     def _take_limits(self) -> None:
-        """The numbers of each column that are foreseen: in frames none that would need a warning."""
+        """Set the range of the supported numbers of each column; in frames, those outside need a warning."""
         profile = self.encoder.profile
         self._rows, ranges = profile.rows, usual_ranges(profile) if self.reads_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
@@ -78,7 +78,7 @@ class RowEncoder:
         ]
 
     def follow(self, encoder: Any) -> RowEncoder:
-        """The row encoder of an encoder as it is now, with the remembered values that still hold."""
+        """The row encoder of an encoder in its present state, with the cached values that are still valid."""
         keys = encoder.ids.keys
         is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
         if encoder is self.encoder and is_same and len(encoder.columns) == len(self._described):
@@ -92,7 +92,7 @@ class RowEncoder:
         return other
 
     def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
-        """The block of rows, and the values of each column; None if rows need the encoder of tables."""
+        """The block of rows, and the values in each row; None if rows need the encoder of tables."""
         encoded = list[list[_Features]]()
         for row in rows:
             encoded.append([])
@@ -103,7 +103,7 @@ class RowEncoder:
         return _block_of(encoded), [[features.seen for features in row] for row in encoded]
 
     def _features(self, place: int, value: Any) -> _Features | None:
-        """The features of a value of a column; None if the encoder of tables has to encode the row."""
+        """The features of a value of a column; None if the row needs the encoder of tables."""
         (low, high), known, kind = self._limits[place], self._known[place], type(value)
         if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
             return _Features([float(value)], [], [], Seen(False, value, value))
@@ -119,7 +119,7 @@ class RowEncoder:
         return features
 
     def _encoded(self, place: int, value: Any) -> _Features | None:
-        """The features of a value by the encoder of tables; None if it has to encode the whole row."""
+        """The features of a value, by the encoder of tables; None if the whole row needs that encoder."""
         column, faults = self.encoder.columns[place], Faults()
         if value is _ABSENT:
             return _NOTHING if column.since else None
@@ -155,7 +155,7 @@ class RowEncoder:
 
 
 def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
-    """The block of a pandas frame of one row, counted if it is ``learning``; None if it is not foreseen."""
+    """The block of a pandas frame of one row, None if not supported; if ``learning``, it is added to the profile."""
     if not is_pandas(X) or len(X) != 1:
         return None
     kept = encoder.row_encoder
@@ -173,7 +173,7 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
 
 
 def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
-    """The block of rows, from the columns' features for the values of each row."""
+    """The block of rows, from the features of each column in each row."""
     numbers = np.array([[number for features in row for number in features.numbers] for row in encoded])
     codes = [dict(code for features in row for code in features.codes) for row in encoded]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
