@@ -48,9 +48,9 @@ class ColumnSamples(Part):
 
     is_of_classes = number(FIXED, Flag())
     rows = number(LEARNED, COUNT)
-    columns = child(Columns, LEARNED, read=lambda samples: samples._known()[0])
+    columns = child(Columns, LEARNED, read=lambda samples: samples._stored()[0])
     numbers = array("int64", ("h",), LEARNED, low=0)
-    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._known()[1])
+    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._stored()[1])
     sample = array("int64", (None,), LEARNED, low=0)
     before = array("int64", (None,), LEARNED, low=0)
     row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
@@ -75,22 +75,22 @@ class ColumnSamples(Part):
         first, self.rows = self.rows, self.rows + n
         self.sample = _drawn(self.sample, first, self.rows)
         latest = np.arange(self.rows - min(n_latest, SAMPLE), self.rows)
-        needed = np.unique(np.concatenate([self.sample, self.before, self._after(), latest]))
+        needed = np.unique(np.concatenate([self.sample, self.before, self._rows_after(), latest]))
         values = matrix(needed[np.searchsorted(needed, first) :] - first)
         self._widen(values.shape[1])
         kept = np.isin(self.numbers, needed, assume_unique=True)
         self.numbers, self.values = needed, np.concatenate([self.values[kept], values])
 
-    def _after(self) -> np.ndarray:
+    def _rows_after(self) -> np.ndarray:
         """Numbers of the rows so far after the rise that is not compared yet."""
         return np.arange(self.start, min(self.stop, self.rows))
 
     def note_rise(self, length: int, row: int) -> None:
         """Note a rise in the latest ``length`` rows; ``row`` is its first row in the stream, 0 if not compared."""
-        began = self.rows - length
-        before, self.sample = self.sample[self.sample < began], NO_ROWS
+        start = self.rows - length
+        earlier, self.sample = self.sample[self.sample < start], NO_ROWS
         if row:
-            self.row, self.before, self.start = row, before, max(began, self.rows - SAMPLE)
+            self.row, self.before, self.start = row, earlier, max(start, self.rows - SAMPLE)
             self.stop = self.start + SAMPLE
 
     def end_comparison(self) -> None:
@@ -107,9 +107,9 @@ class ColumnSamples(Part):
         keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
         kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
-        places = [0, *sorted(kept, key=lambda c: keys[c])]  # the order of ``columns`` depends on batches
-        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in places]
-        return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
+        columns = [0, *sorted(kept, key=lambda c: keys[c])]  # the order of ``columns`` depends on batches
+        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in columns]
+        return compared(before[:, columns], after[:, columns], [keys[c] for c in columns], is_category)
 
     def _fills(self) -> np.ndarray:
         """Values of absent columns: MISSING, or 0 for words."""
@@ -118,27 +118,27 @@ class ColumnSamples(Part):
 
     def _widen(self, width: int) -> None:
         """Append new columns; earlier rows get the fill value of the column."""
-        narrow = self.values
-        if width > narrow.shape[1]:
-            self.values = np.empty((len(narrow), width), np.float32)
+        earlier = self.values
+        if width > earlier.shape[1]:
+            self.values = np.empty((len(earlier), width), np.float32)
             self.values[:] = self._fills()
-            self.values[:, : narrow.shape[1]] = narrow
+            self.values[:, : earlier.shape[1]] = earlier
 
-    def _known(self) -> tuple[Columns, np.ndarray]:
+    def _stored(self) -> tuple[Columns, np.ndarray]:
         """The columns with values in the sampled rows, sorted by key, and these values.
 
         The original order depends on batches. Columns without values are added again when they occur.
         """
         keys, fills = self.columns.keys, self._fills()
         is_known = (self.values != fills)[:, 1:].any(axis=0)
-        places = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
-        kept = [np.nan if fills[1 + c] == MISSING else 0.0 for c in places]
-        columns = Columns([keys[c] for c in places], kept, last=MOST_COLUMNS)
-        return columns, self.values[:, [0, *(1 + c for c in places)]]
+        indices = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
+        fill_values = [np.nan if fills[1 + c] == MISSING else 0.0 for c in indices]
+        columns = Columns([keys[c] for c in indices], fill_values, last=MOST_COLUMNS)
+        return columns, self.values[:, [0, *(1 + c for c in indices)]]
 
     def check(self) -> None:
         """Raise a ModelError unless the stored rows include the needed ones, with the declared columns."""
-        needed = np.concatenate([self.sample, self.before, self._after()])
+        needed = np.concatenate([self.sample, self.before, self._rows_after()])
         for holds, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
             (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),

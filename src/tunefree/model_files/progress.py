@@ -109,7 +109,7 @@ class Progress:
             "loss": {point.rows: point.mean_loss() for point in self.points()},
             "error": {point.rows: point.mean_error() for point in self.points()},
         }
-        for name, rows, loss, error in self.evaluated:  # the last value for the same rows is that of the finished model
+        for name, rows, loss, error in self.evaluated:  # the last value replaces one for the same rows
             columns.setdefault(f"{name}_loss", {})[rows] = loss
             columns.setdefault(f"{name}_error", {})[rows] = error
         all_rows = sorted(set().union(*columns.values()))

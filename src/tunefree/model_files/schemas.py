@@ -258,8 +258,8 @@ def _check_conformal(context: Any, pool: Any) -> None:
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
-    together = kinds_in(pool.members.slots), TREES[:1]
-    _fit(growth.kinds in together, "trees of some kinds are grown that are not grown together")
+    grown_together = kinds_in(pool.members.slots), TREES[:1]
+    _fit(growth.kinds in grown_together, "trees of some kinds are grown that are not grown together")
     _fit(all(len(group) <= growth.n_ages for group in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR_KIND}
     lengths = {clock for clock, _ in growth.awake} - {WHOLE}
@@ -272,16 +272,16 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     copied = [] if pool.copies.copy is None else pool.copies.copy.generations
     for generation in [*awake, *copied, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
-        _fit(generation.kind in (*together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
+        _fit(generation.kind in (*grown_together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
         _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
         _fit(generation.model.n_outputs == (born if born > 2 else 1), "a generation has not a margin of each class")
         for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
             is_whole = len(levels) in (0, generation.model.n_leaves)
             _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
-    for kept in (growth.whole, growth.recent):
-        _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
-        _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
+    for rows in (growth.whole, growth.recent):
+        _fit(rows.columns.shape[1] <= len(keys), "rows kept have other columns")
+        _fit(not n_classes or np.isin(rows.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
 LINEAR = Kind(HEADER, _declared, lambda arrays, header: restored(arrays, header["model"]), check_relations)

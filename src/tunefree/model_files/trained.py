@@ -30,7 +30,7 @@ PATH_PROBLEM = (
     "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
 )
 MOST_SHOWN = 500  # characters of an error message, which may quote a file
-_WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
+_STATE_ERRORS = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 
 @dataclass
@@ -150,7 +150,7 @@ def refused(path: Any) -> Iterator[None]:
     except TunefreeError as error:
         ending = "" if getattr(error, "remedy", None) else f"; {remedy}"
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}{ending}") from None
-    except _WHAT_LIES_RAISE as error:
+    except _STATE_ERRORS as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 
 

@@ -71,13 +71,13 @@ def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
     dtype = np.int64 if pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type) else np.int32
-    places = buffer_numbers(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
-    return places, np.frombuffer(data, np.uint8)
+    string_offsets = buffer_numbers(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
+    return string_offsets, np.frombuffer(data, np.uint8)
 
 
-def text_at(strings: Any, place: int) -> str:
+def text_at(strings: Any, index: int) -> str:
     """One string of an Arrow array; bytes that are not UTF-8 are replaced."""
-    return bytes(strings[place].as_buffer()).decode(errors="replace")
+    return bytes(strings[index].as_buffer()).decode(errors="replace")
 
 
 def is_missing(array: Any) -> np.ndarray:
@@ -108,7 +108,7 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
     try:
         return array.cast(to, safe=safe), []
     except pa.ArrowInvalid:
-        failed = _unfit(array, to, safe, 0)
+        failed = _failed_indices(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
     return nulled(array, mask).cast(to, safe=safe), failed
@@ -123,7 +123,7 @@ def plain_numbers(strings: Any) -> Any:
         return None
 
 
-def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:
+def _failed_indices(array: Any, to: Any, safe: bool, start: int) -> list[int]:
     """Indices of the elements that cannot be cast, by bisection."""
     try:
         array.cast(to, safe=safe)
@@ -132,7 +132,7 @@ def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:
         if len(array) == 1:
             return [start]
         half = len(array) // 2
-        return _unfit(array[:half], to, safe, start) + _unfit(array[half:], to, safe, start + half)
+        return _failed_indices(array[:half], to, safe, start) + _failed_indices(array[half:], to, safe, start + half)
 
 
 def _unpacked(data: Any, array: Any) -> np.ndarray:

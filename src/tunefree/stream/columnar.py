@@ -20,7 +20,7 @@ from tunefree.stream.columns import family
 from tunefree.stream.frames import cut, index_columns, without_index
 from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
-_LOOKED_AT = 1000  # rows that show which columns repeat their values
+_EXAMINED_ROWS = 1000  # rows that show which columns repeat their values
 Batches = Callable[[int, int], Iterator[Any]]  # (offset in rows, rows of a batch) -> pyarrow.RecordBatch
 Opener = Callable[[str], AbstractContextManager[tuple[Any, Batches]]]  # file -> its schema and batches
 
@@ -34,10 +34,10 @@ def open_parquet(file: str) -> Iterator[tuple[Any, Batches]]:
         groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
 
     def batches(offset: int, size: int) -> Iterator[Any]:
-        left = list(range(len(groups)))
-        while left and offset >= groups[left[0]]:
-            offset -= groups[left.pop(0)]
-        return cut(source.iter_batches(size, row_groups=left, use_threads=False), offset, size)
+        remaining = list(range(len(groups)))
+        while remaining and offset >= groups[remaining[0]]:
+            offset -= groups[remaining.pop(0)]
+        return cut(source.iter_batches(size, row_groups=remaining, use_threads=False), offset, size)
 
     with source:
         yield source.schema_arrow, batches
@@ -47,7 +47,7 @@ def _repetitive(file: str) -> list[str]:
     """Columns of strings with many repeated values in the first rows."""
     with parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False) as plain:
         names = [field.name for field in plain.schema_arrow if family(field.type) == "string"]
-        head = next(plain.iter_batches(_LOOKED_AT, columns=names, use_threads=False), None) if names else None
+        head = next(plain.iter_batches(_EXAMINED_ROWS, columns=names, use_threads=False), None) if names else None
     if head is None:
         return []
     head.validate(full=True)
@@ -64,7 +64,7 @@ def open_ipc(file: str) -> Iterator[tuple[Any, Batches]]:
     with _arrow_errors(file, "Arrow"), pa.OSFile(file) as handle:
         try:
             reader = pa.ipc.open_file(handle)
-            stored = (reader.get_batch(place) for place in range(reader.num_record_batches))
+            stored = (reader.get_batch(number) for number in range(reader.num_record_batches))
         except pa.ArrowInvalid:
             handle.seek(0)
             reader = stored = pa.ipc.open_stream(handle)
@@ -82,7 +82,7 @@ def _reader(opener: Opener, title: str) -> TableReader:
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
         with opener(file) as (stored, batches):
             rest, row = batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(stored))), start.row
-            while (batch := _next_of(rest, file, title)) is not None:
+            while (batch := _next_batch(rest, file, title)) is not None:
                 row += batch.num_rows
                 chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
                 yield without_index(chunk, options.named, bad, "`numeric={!r}` keeps it" if options.grows else "")
@@ -90,7 +90,7 @@ def _reader(opener: Opener, title: str) -> TableReader:
     return TableReader(schema_of, chunks)
 
 
-def _next_of(batches: Iterator[Any], file: str, title: str) -> Any:
+def _next_batch(batches: Iterator[Any], file: str, title: str) -> Any:
     """The next batch after a check of its offsets and indices; None at the end."""
     with _arrow_errors(file, title):
         batch = next(batches, None)

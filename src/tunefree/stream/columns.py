@@ -46,7 +46,7 @@ OF_WORDS, RARE_WORD = "values of several words, most of them different", "number
 LIKE_DATES = "values that look like dates, such as"
 
 TRUTH_WORDS = string_array(TRUTHS)
-_BOTH = TRUTH_WORDS[:2]
+_BOOLEANS = TRUTH_WORDS[:2]
 MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
 
@@ -65,20 +65,20 @@ _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
     "duration": (pa.types.is_duration,),
 }
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+_LIST_FAMILIES = {"string": "strings", "null": "strings", "number": "numbers"}
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
     """Names of features by a function of the index of one key."""
-    return lambda places: string_array([name(k) for k in places.tolist()])
+    return lambda indices: string_array([name(k) for k in indices.tolist()])
 
 
 def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Array:
     """Strings of a prefix and the bytes of a text between each start and stop."""
-    front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
-    ends = np.cumsum(sizes + len(front))
+    prefix_bytes, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
+    ends = np.cumsum(sizes + len(prefix_bytes))
     names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    copy_parts(front, text, starts, sizes, names)
+    copy_parts(prefix_bytes, text, starts, sizes, names)
     return array_of_names(names, ends)
 
 
@@ -265,8 +265,8 @@ class Column:
         if self.since or not missing.any():
             return []
         keys = np.array([missing_key(self.name)], np.uint64)
-        places = np.where(missing, np.int32(0), np.int32(-1))
-        return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
+        indices = np.where(missing, np.int32(0), np.int32(-1))
+        return [Codes(indices, keys, one_by_one(lambda k: missing_name(self.name)))]
 
 
 def written_fields(record: Any) -> dict[str, Any]:
@@ -325,10 +325,10 @@ def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category."""
     if pa.types.is_dictionary(arrow_type):
         value_family = family(arrow_type.value_type)
-        value_family = "nested" if value_family in _OF_LISTS.values() else value_family
+        value_family = "nested" if value_family in _LIST_FAMILIES.values() else value_family
         return value_family if value_family in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
-        return _OF_LISTS.get(family(arrow_type.value_type), "nested")
+        return _LIST_FAMILIES.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
 
 
@@ -364,11 +364,11 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
         return array
     array = decoded(array)
     if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
+        is_na = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
-        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return nulled(array, gone)
+        is_na = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    return nulled(array, is_na)
 
 
 def is_number(text: str) -> bool:
@@ -381,7 +381,7 @@ def is_number(text: str) -> bool:
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
     """Strings of numbers or dates, null where they are signs of missing ones or words; words and dashes are noted."""
-    return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
+    return _without_words(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
 
 
 def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
@@ -391,24 +391,24 @@ def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faul
         values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
         if not pc.any(pc.is_in(values, value_set=string_array(words))).as_py():
             return array
-    return _without(array, column, words, faults)
+    return _without_words(array, column, words, faults)
 
 
-def _without(
+def _without_words(
     array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
 ) -> Array:
     """Strings with nulls in place of ``words``; only ``odd`` ones are noted, or all if that is None."""
     if family(array.type) != "string":
         return array
     strings = blank_to_null(decoded(array))
-    gone = pc.is_in(strings, value_set=string_array(words))
-    if not pc.any(gone).as_py():
+    is_word = pc.is_in(strings, value_set=string_array(words))
+    if not pc.any(is_word).as_py():
         return strings
-    for word in pc.unique(strings.filter(gone)).to_pylist():
+    for word in pc.unique(strings.filter(is_word)).to_pylist():
         if odd is None or word in odd:
-            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
-    return nulled(strings, gone)
+            rows = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(rows[0]), len(rows)))
+    return nulled(strings, is_word)
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
@@ -419,10 +419,10 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
     if notation is not None and family(array.type) == "string":
         strings = blank_to_null(array, SIGNS_OF_MISSING)
-        here = notation.fits(strings)
-        wrong = np.flatnonzero(~here & ~is_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, ~here))
+        fits = notation.fits(strings)
+        failed_rows = np.flatnonzero(~fits & ~is_missing(strings))
+        faults.add(failed_rows, column, lambda row: not_a_number(strings[row].as_py(), *hints))
+        array = notation.numbers(nulled(strings, ~fits))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -492,9 +492,9 @@ class Category(Column):
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
         index = to_numpy(encoded.indices.cast(pa.int32()), -1)
-        gone = missing_strings(values)
-        if gone.any():
-            index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
+        missing = missing_strings(values)
+        if missing.any():
+            index = np.append(np.where(missing, -1, np.arange(len(missing))), -1)[index].astype(np.int32)
         return index, values
 
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
@@ -503,18 +503,18 @@ class Category(Column):
         index = index if self.since else np.where(missing, np.int32(len(values)), index)
         keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
 
-        def names(places: np.ndarray) -> Array:
-            known = _named(self.name, values.take(number_array(places, places == len(values))))
-            return pc.coalesce(known, string_array([missing_name(self.name)])[0])
+        def names(indices: np.ndarray) -> Array:
+            category_names = _feature_names(self.name, values.take(number_array(indices, indices == len(values))))
+            return pc.coalesce(category_names, string_array([missing_name(self.name)])[0])
 
         codes = Codes(index, keys, names)
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
-def _named(column: str, strings: Array) -> Array:
+def _feature_names(column: str, strings: Array) -> Array:
     """The names of the features of a column's strings."""
-    front, nothing = string_array([f"{column}=", ""])  # to convert Python strings, Arrow would import pandas
-    return pc.binary_join_element_wise(front, strings, nothing)
+    prefix, separator = string_array([f"{column}=", ""])  # to convert Python strings, Arrow would import pandas
+    return pc.binary_join_element_wise(prefix, strings, separator)
 
 
 @dataclass(eq=False)
@@ -530,13 +530,13 @@ class Boolean(Category):
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
-            return to_numpy(array.cast(pa.int32()), -1), _BOTH
+            return to_numpy(array.cast(pa.int32()), -1), _BOOLEANS
         index, values = super().convert(array, faults)
         words = pc.index_in(pc.utf8_lower(values), value_set=TRUTH_WORDS)
-        encoded = pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), values).dictionary_encode()
+        encoded = pc.coalesce(_BOOLEANS.take(pc.bit_wise_and(words, 1)), values).dictionary_encode()
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:
-            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # for missing ones
+            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOOLEANS)), True)  # for missing ones
             wrong = np.flatnonzero(~known[index])
             faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
         return index, encoded.dictionary
@@ -599,7 +599,7 @@ class Timestamp(Column):
             moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
             if failed and family(strings.type) == "string":
                 moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
+        faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
@@ -612,14 +612,14 @@ class Timestamp(Column):
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
-        here = ~moments.missing
-        if learning and self.origin is None and here.any():
-            self.origin = int(moments.absolute[here.argmax()])
+        present = ~moments.missing
+        if learning and self.origin is None and present.any():
+            self.origin = int(moments.absolute[present.argmax()])
         since = moments.absolute - (self.origin or 0)
-        days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
-        codes = [calendar_codes(self.name, part, values, here) for part, values in self._calendar(moments.local)]
+        days = np.where(present & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
+        codes = [calendar_codes(self.name, part, values, present) for part, values in self._calendar(moments.local)]
         # Later rows have later dates, so their range is informative, but a comparison of distributions is not.
-        observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
+        observed = Observed(moments.missing, np.where(present, moments.absolute / MICROSECONDS_A_DAY, np.nan))
         return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
 
     def _field_names(self) -> list[str]:
@@ -652,21 +652,21 @@ class TimeOfDay(Column):
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
-            dated = pc.utf8_replace_slice(_by_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
+            dated = pc.utf8_replace_slice(_in_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no time of day ({NA_VALUES})")
+            faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
 
     def parts(self, times: Instants, learning: bool) -> Parts:
-        here = ~times.missing
-        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here), *self.missing_codes(times.missing)]
+        present = ~times.missing
+        codes = [calendar_codes(self.name, "hour", hour_of(times.local), present), *self.missing_codes(times.missing)]
         hours = times.local / _MICROSECONDS_AN_HOUR
-        return Parts([np.where(here, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
+        return Parts([np.where(present, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
 
 
-def _by_24_hours(times: Array) -> Array:
+def _in_24_hours(times: Array) -> Array:
     """Times of day in 24-hour notation; times with AM or PM are converted."""
     if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
         return times
@@ -679,28 +679,28 @@ def hour_of(local: np.ndarray) -> np.ndarray:
     return local % MICROSECONDS_A_DAY // _MICROSECONDS_AN_HOUR
 
 
-def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
+def calendar_codes(column: str, part: str, values: np.ndarray, present: np.ndarray) -> Codes:
     """One-hot codes of integers, for the rows where they are present."""
-    known, seed = values[here], hash_name(part, hash_name(column))
-    least = known.min(initial=0)
-    is_present = np.bincount(known - least) > 0  # faster than a sort
-    distinct = np.flatnonzero(is_present) + least
+    present_values, seed = values[present], hash_name(part, hash_name(column))
+    smallest = present_values.min(initial=0)
+    occurs = np.bincount(present_values - smallest) > 0  # faster than a sort
+    distinct = np.flatnonzero(occurs) + smallest
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
-    places = np.full(len(values), -1, np.int32)
-    places[here] = (np.cumsum(is_present) - 1)[known - least]
-    return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
+    indices = np.full(len(values), -1, np.int32)
+    indices[present] = (np.cumsum(occurs) - 1)[present_values - smallest]
+    return Codes(indices, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
 def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
     """Arguments of :func:`cast`. Nanoseconds are truncated; all else must fit."""
-    finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
-    aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
+    is_ns = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
+    has_zone = pa.types.is_timestamp(array.type) and array.type.tz is not None
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        return array.cast(pa.timestamp(array.type.unit, "UTC")) if aware else array, pa.timestamp("us"), not finer
+        return array.cast(pa.timestamp(array.type.unit, "UTC")) if has_zone else array, pa.timestamp("us"), not is_ns
     return array, pa.timestamp("us", None if zone is None else "UTC"), True
 
 
-def _shown(array: Array, row: int) -> str:
+def _as_text(array: Array, row: int) -> str:
     """An element as text, also if it is outside the range of Python."""
     is_text = pa.types.is_string(array.type)
     return repr(array[row].as_py()) if is_text else str(array[row : row + 1].cast(pa.string())[0])
@@ -756,22 +756,22 @@ class Bag(Column):
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
         strings = blank_to_null(items.values)
-        here = ~is_missing(strings)
-        return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
+        present = ~is_missing(strings)
+        return Items(items.rows[present], items.places[present], strings.drop_null(), items.missing)
 
     def parts(self, items: Items, learning: bool) -> Parts:
         encoded = items.values.dictionary_encode()
         strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
         _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
         order = np.argsort(first)  # by first occurrence, as the order of the dictionary depends on the chunk
-        at, n = first[order], len(items.missing)
-        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]]
-        in_rows = np.bincount(items.rows[at], minlength=n)
+        positions, n_rows = first[order], len(items.missing)
+        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[positions]]
+        n_words = np.bincount(items.rows[positions], minlength=n_rows)
         words = Words(
-            in_rows,
+            n_words,
             keys,
             np.log2(1.0 + counts[order]),
-            lambda k: _named(self.name, strings.take(number_array(index[at[k]]))),
+            lambda k: _feature_names(self.name, strings.take(number_array(index[positions[k]]))),
         )
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
@@ -786,7 +786,7 @@ class Vector(Column):
     width: Length = 0
 
     def names(self) -> list[str]:
-        return [self._at(place) for place in range(self.width)]
+        return [self._name_at(position) for position in range(self.width)]
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -798,16 +798,16 @@ class Vector(Column):
     def parts(self, items: Items, learning: bool) -> Parts:
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
-        further = ~dense & (items.values != 0.0)
-        places, seed = items.places[further], hash_name("[number]", hash_name(self.name))
-        keys = np.array([hash_name(str(place), seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
-        in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
-        words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
-        bags = [Bags.of(words)] if len(places) else []
+        sparse = ~dense & (items.values != 0.0)
+        indices, seed = items.places[sparse], hash_name("[number]", hash_name(self.name))
+        keys = np.array([hash_name(str(k), seed) for k in range(indices.max(initial=-1) + 1)], np.uint64)
+        counts = np.bincount(items.rows[sparse], minlength=len(items.missing))
+        words = Words(counts, keys[indices], items.values[sparse], one_by_one(lambda k: self._name_at(int(indices[k]))))
+        bags = [Bags.of(words)] if len(indices) else []
         return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
 
-    def _at(self, place: int) -> str:
-        return f"{self.name}[{place}]"
+    def _name_at(self, position: int) -> str:
+        return f"{self.name}[{position}]"
 
 
 def items_of(lists: Array) -> Items:

@@ -155,7 +155,7 @@ def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
     return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
 
-def _numbers_of(
+def _role_numbers(
     encoder: Any, chunk: Chunk, faults: Faults, role: str, learning: bool, bad: BadRows
 ) -> np.ndarray | None:
     """The weights or exposures of rows (n,); None without such a column, which only rows that are learned must have."""
@@ -260,25 +260,25 @@ class TableEncoder:
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Add the columns and features of another encoder, given by its state, that learned the next rows."""
-        places = {column.name: place for place, column in enumerate(self.columns)}
+        indices = {column.name: index for index, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
-        for described in header["columns"]:
-            name = described["name"]
-            if name not in places:
-                places[name] = len(self.columns)
-                self.columns.append(_restored(described | {"since": rows + described["since"]}, len(self.columns)))
-            elif self.columns[places[name]].kind != described["kind"]:
-                problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
+        for state in header["columns"]:
+            name = state["name"]
+            if name not in indices:
+                indices[name] = len(self.columns)
+                self.columns.append(_restored(state | {"since": rows + state["since"]}, len(self.columns)))
+            elif self.columns[indices[name]].kind != state["kind"]:
+                problem = f"a {state['kind']} here, but a {self.columns[indices[name]].kind} in rows before"
                 raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
-            elif getattr(self.columns[places[name]], "origin", 0) is None:
-                self.columns[places[name]].origin = described.get("origin")
+            elif getattr(self.columns[indices[name]], "origin", 0) is None:
+                self.columns[indices[name]].origin = state.get("origin")
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
         self.target_family = self.target_family or header.get("target_family")
-        numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
-        self.ids.absorb(arrays, numbers)
-        self.profile.absorb(arrays, numbers)
+        new_indices = np.array([indices[column["name"]] for column in header["columns"]] or [0], np.int32)
+        self.ids.absorb(arrays, new_indices)
+        self.profile.absorb(arrays, new_indices)
 
     @property
     def n_features(self) -> int:
@@ -294,12 +294,12 @@ class TableEncoder:
 
     def column_of(self) -> np.ndarray:
         """For each feature the index of its column; -1 for the constant and for hashed features."""
-        numbers = [place for place, column in enumerate(self.columns) for _ in column.dense_names()]
-        places = np.full(self.n_features, -1, np.int32)
-        places[1 : 1 + len(numbers)] = numbers
+        dense_columns = [index for index, column in enumerate(self.columns) for _ in column.dense_names()]
+        column_indices = np.full(self.n_features, -1, np.int32)
+        column_indices[1 : 1 + len(dense_columns)] = dense_columns
         if not self.hash_bits:
-            places[1 + len(numbers) :] = self.ids.names.columns()
-        return places
+            column_indices[1 + len(dense_columns) :] = self.ids.names.columns()
+        return column_indices
 
     def types(self) -> dict[str, Any]:
         """The Arrow types in which a text source reads the columns, so that they are read as in training."""
@@ -324,8 +324,8 @@ class TableEncoder:
         before = list(self.columns)
         if learning and self.further is not None:
             known = [*self._roles(), *(column.name for column in before)]
-            gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, gone, self.typed)
+            na_values = self.na_values if self.typed else (*self.na_values, *NULLS)
+            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, na_values, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -336,13 +336,13 @@ class TableEncoder:
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
         faults = Faults(bad.names_columns)
-        values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
+        values = [converted(column, array, faults) for column, array in self._arrays_of_columns(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = _numbers_of(self, chunk, faults, "weight", learning, bad) if labelled else None
+        weight = _role_numbers(self, chunk, faults, "weight", learning, bad) if labelled else None
         weight = np.ones(chunk.data.num_rows) if weight is None else weight
         # an estimator has targets, groups and exposures outside the table
         has_exposure = labelled or not learning
-        exposure = _numbers_of(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
+        exposure = _role_numbers(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
         groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
@@ -388,7 +388,7 @@ class TableEncoder:
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
-    def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
+    def _arrays_of_columns(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
         """The encoder's columns and their arrays in a chunk, after checks of their names and types."""
         names, absent = unique_names(chunk), self._absent(chunk)
         chunk_names = set(names)
@@ -452,11 +452,11 @@ class TableEncoder:
         n = chunk.data.num_rows
         parts = [column.parts_since(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
-        for place, values in enumerate(values for part in parts for values in part.numbers):
-            numbers[:, place] = values
-        codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
-        sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
-        bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
+        for index, values in enumerate(values for part in parts for values in part.numbers):
+            numbers[:, index] = values
+        codes = [(index, codes) for index, part in enumerate(parts) for codes in part.codes]
+        sources = [MOST_CODES * index + k for index, part in enumerate(parts) for k in range(len(part.codes))]
+        bags = [(index, bags) for index, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.chunk_features(n, codes, bags, learning, weight)
         observed = [part.observed for part in parts]
         if learning:
@@ -482,11 +482,11 @@ class TableEncoder:
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Replace missing numbers by the median of training, in columns without missing numbers in training."""
-        first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
-        for k, (place, part) in enumerate(codes):
-            drawn = self.profile.drawn(place)
-            if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
-                numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
+        starts = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
+        for k, (index, part) in enumerate(codes):
+            sample = self.profile.drawn(index)
+            if self.columns[index].kind == Number.kind and starts[index + 1] > starts[index] and len(sample):
+                numbers[(ids[:, k] == 0) & (part.places >= 0), starts[index]] = np.median(sample)
 
 
 def _restored(state: Any, number: int) -> Any:

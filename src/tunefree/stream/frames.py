@@ -133,7 +133,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         if frame.ndim != 2:
             remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
             raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
-        names, columns = [f"x{place}" for place in range(frame.shape[1])], [*frame.T]
+        names, columns = [f"x{column}" for column in range(frame.shape[1])], [*frame.T]
         make = number_array if frame.dtype == np.float64 else _as_array
     else:
         names, make = [str(key) for key in frame], _as_array
@@ -141,8 +141,8 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
     lengths = [len(column) for column in columns]
     n_rows = max(lengths, default=0)
     if lengths != [n_rows] * len(names):
-        described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-        raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
+        lengths_by_name = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+        raise DataError(f"columns differ in length: {lengths_by_name}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
         part, is_whole = slice(first, first + size), first == 0 and size >= n_rows

@@ -84,17 +84,17 @@ class Profile:
         rows = rows[np.argsort(keys[rows])[: self.capacity]]
         values, missing = np.zeros((len(rows), len(observed))), np.ones((len(rows), len(observed)), bool)
         ranges: dict[int, tuple[float, float]] = {}
-        for place, column in enumerate(observed):
+        for index, column in enumerate(observed):
             if column is None:
                 continue
-            self.present[place] += n - np.count_nonzero(column.missing)
+            self.present[index] += n - np.count_nonzero(column.missing)
             if column.numbers is not None and n:
-                ranges[place] = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
+                ranges[index] = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
             if column.values_of is not None and len(rows):
-                values[:, place], missing[:, place] = column.values_of(rows), column.missing[rows]
+                values[:, index], missing[:, index] = column.values_of(rows), column.missing[rows]
         if ranges:
-            (low, high), (here_low, here_high) = self.ranges[[*ranges]].T, np.array([*ranges.values()]).T
-            self.ranges[[*ranges]] = np.column_stack([np.fmin(low, here_low), np.fmax(high, here_high)])
+            (low, high), (new_low, new_high) = self.ranges[[*ranges]].T, np.array([*ranges.values()]).T
+            self.ranges[[*ranges]] = np.column_stack([np.fmin(low, new_low), np.fmax(high, new_high)])
         np.clip(values, -LARGEST, LARGEST, out=values)
         values[missing] = np.inf
         self._keep(keys[rows], values.astype(np.float32))
@@ -112,16 +112,16 @@ class Profile:
         values = self.values[:, column] if column < self.values.shape[1] else self.values[:0].ravel()
         return values[values < np.inf]
 
-    def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of a saved profile; ``places`` (c,) are the indices of its columns in this profile."""
-        other = Profile.restore(arrays, len(places))
-        self._widen(int(places.max(initial=-1)) + 1)
+    def absorb(self, arrays: dict[str, np.ndarray], indices: np.ndarray) -> None:
+        """Add the rows of a saved profile; ``indices`` (c,) locate its columns in this profile."""
+        other = Profile.restore(arrays, len(indices))
+        self._widen(int(indices.max(initial=-1)) + 1)
         self.rows += other.rows
-        self.present[places] += other.present
-        low, high = self.ranges[places].T
-        self.ranges[places] = np.column_stack([np.fmin(low, other.ranges[:, 0]), np.fmax(high, other.ranges[:, 1])])
+        self.present[indices] += other.present
+        low, high = self.ranges[indices].T
+        self.ranges[indices] = np.column_stack([np.fmin(low, other.ranges[:, 0]), np.fmax(high, other.ranges[:, 1])])
         values = np.full((len(other.keys), len(self.present)), np.inf, np.float32)
-        values[:, places] = other.values
+        values[:, indices] = other.values
         self._keep(other.keys, values)
 
     def save(self) -> dict[str, np.ndarray]:
@@ -166,18 +166,18 @@ class Comparison:
     def __init__(self, encoder: Any) -> None:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
-        self.odd: dict[tuple[str, int], _Rows] = {}  # by problem and column index
-        self._waiting: list[Sequence[Seen]] = []  # rows of requests
+        self.odd: dict[tuple[str, int], _OddRows] = {}  # by problem and column index
+        self._pending: list[Sequence[Seen]] = []  # rows of requests
 
     def add_seen(self, seen: Sequence[Seen], file: str) -> None:
         """Add a row of a request; rows are compared in batches."""
         self.first = self.first if self.here.rows else (file, 1)
-        self._waiting.append(seen)
-        if len(self._waiting) == TOGETHER:
+        self._pending.append(seen)
+        if len(self._pending) == TOGETHER:
             self._add_waiting()
 
     def _add_waiting(self) -> None:
-        seen_by_row, self._waiting = self._waiting, []
+        seen_by_row, self._pending = self._pending, []
         self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
     def add(
@@ -194,28 +194,28 @@ class Comparison:
         self.first = self.first if self.here.rows else (file, int(numbers[0]))
         self.here.add(observed, len(numbers))
         columns = self.encoder.columns
-        for place, codes in unknown:
-            if columns[place].kind in (Category.kind, Boolean.kind):  # new years are expected
-                front = f"{columns[place].name}="
+        for index, codes in unknown:
+            if columns[index].kind in (Category.kind, Boolean.kind):  # new years are expected
+                prefix = f"{columns[index].name}="
                 for code, (count, row) in codes.items():
-                    if code.startswith(front):  # not the code of missing values
-                        category = code.removeprefix(front)
-                        self._count(_UNSEEN, place, category, count, file, int(numbers[row]))
+                    if code.startswith(prefix):  # not the code of missing values
+                        category = code.removeprefix(prefix)
+                        self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
         ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
-        for place, (seen, (low, high), column) in enumerate(ranges):
-            if seen is None or seen.numbers is None or low > high:  # training has no number
+        for index, (values_seen, (low, high), column) in enumerate(ranges):
+            if values_seen is None or values_seen.numbers is None or low > high:  # training has no number
                 continue
-            beyond, width = (seen.numbers < low) | (seen.numbers > high), high - low
-            far = beyond & ((seen.numbers < low - width) | (seen.numbers > high + width))
-            for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, beyond & (column.kind == Timestamp.kind))):
+            is_outside, width = (values_seen.numbers < low) | (values_seen.numbers > high), high - low
+            is_far = is_outside & ((values_seen.numbers < low - width) | (values_seen.numbers > high + width))
+            for problem, is_odd in ((_OUTSIDE, is_far), (_BEYOND, is_outside & (column.kind == Timestamp.kind))):
                 if len(rows := np.flatnonzero(is_odd)):
-                    values = seen.numbers[rows]
+                    values = values_seen.numbers[rows]
                     farthest = repr(float(values[np.argmax(np.abs(values - low))]))
-                    self._count(problem, place, farthest, len(rows), file, int(numbers[rows[0]]))
+                    self._count(problem, index, farthest, len(rows), file, int(numbers[rows[0]]))
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
         """Count rows with an odd value of a column; ``row`` is the number of the first in its file."""
-        rows = self.odd.setdefault((problem, column), _Rows(file, row))
+        rows = self.odd.setdefault((problem, column), _OddRows(file, row))
         rows.row = min(rows.row, row) if rows.file == file else rows.row
         rows.count += count
         if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
@@ -225,36 +225,36 @@ class Comparison:
         """Report the oddities of all rows."""
         self._add_waiting()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
-        for (problem, place), rows in self.odd.items():
-            if problem == _BEYOND and ((_OUTSIDE, place) in self.odd or not self._is_no_chance(place, rows.count)):
+        for (problem, index), rows in self.odd.items():
+            if problem == _BEYOND and ((_OUTSIDE, index) in self.odd or not self._is_significant(index, rows.count)):
                 continue
             if problem == _UNSEEN:
-                text = self._unseen_message(place, rows)
+                text = self._unseen_message(index, rows)
             else:
-                low, high = profile.ranges[place].tolist()
+                low, high = profile.ranges[index].tolist()
                 farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
-                text = problem.format(*(_shown(self.encoder.columns[place], each) for each in (low, high, farthest)))
-            bad.note(text, rows.file, rows.row, names[place], rows.count)
-        for place, missing, before in missing_more(profile, self.here):
-            shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
-            bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
-        noted = {place for problem, place in self.odd if problem != _BEYOND}
-        if others := set(differing(profile, self.here)) - noted:
-            problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
+                text = problem.format(*(_as_text(self.encoder.columns[index], each) for each in (low, high, farthest)))
+            bad.note(text, rows.file, rows.row, names[index], rows.count)
+        for index, missing, learned_missing in missing_more(profile, self.here):
+            shares = 100.0 * missing / self.here.rows, 100.0 * learned_missing / profile.rows
+            bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[index], missing)
+        noted = {index for problem, index in self.odd if problem != _BEYOND}
+        if further_columns := set(differing(profile, self.here)) - noted:
+            problem = _OTHERWISE.format(listed([names[index] for index in sorted(further_columns)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
 
-    def _is_no_chance(self, place: int, count: int) -> bool:
+    def _is_significant(self, index: int, count: int) -> bool:
         """Whether the number of values outside the range of training is significant for exchangeable rows.
 
         With n values in training and m predicted ones, the probability that the k largest are all predicted ones is at
         most (m / (n + m))^k. The same holds for the a largest and the k - a smallest values.
         """
-        n, m = int(self.encoder.profile.present[place]), int(self.here.present[place])
-        chance = (count + 1) * (m / (n + m)) ** count
-        return chance * len(self.encoder.columns) <= LEVEL
+        n, m = int(self.encoder.profile.present[index]), int(self.here.present[index])
+        p_value = (count + 1) * (m / (n + m)) ** count
+        return p_value * len(self.encoder.columns) <= LEVEL
 
-    def _unseen_message(self, place: int, rows: _Rows) -> str:
-        known = self.encoder.ids.names.categories(place, self.encoder.columns[place].name)
+    def _unseen_message(self, index: int, rows: _OddRows) -> str:
+        known = self.encoder.ids.names.categories(index, self.encoder.columns[index].name)
         frequent = sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [
@@ -262,13 +262,13 @@ class Comparison:
         ]
         if len(frequent) == 1:
             return _UNSEEN + examples[0]
-        beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
+        prefix = "more than " if len(frequent) == MOST_CATEGORIES else ""
         examples += ["..."] if len(frequent) > len(examples) else []
-        return f"{beyond}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
+        return f"{prefix}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
 
 
 @dataclass
-class _Rows:
+class _OddRows:
     """Rows with an oddity: file and number of the first, number of rows, and number of rows by value."""
 
     file: str
@@ -277,7 +277,7 @@ class _Rows:
     by_value: dict[str, int] = field(default_factory=dict)
 
 
-def _shown(column: Any, number: float) -> str:
+def _as_text(column: Any, number: float) -> str:
     """A number of a column as text; for dates, the date."""
     if column.kind != Timestamp.kind:
         return f"{number:g}"
@@ -294,9 +294,9 @@ def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
     n_columns = min(len(learned.present), len(here.present))
     pairs = zip((here.rows - here.present).tolist(), (learned.rows - learned.present).tolist(), strict=False)
     return [
-        (place, missing, before)
-        for place, (missing, before) in enumerate(pairs)
-        if missing and tail(missing, here.rows, before, learned.rows) * n_columns <= LEVEL
+        (index, missing, learned_missing)
+        for index, (missing, learned_missing) in enumerate(pairs)
+        if missing and tail(missing, here.rows, learned_missing, learned.rows) * n_columns <= LEVEL
     ]
 
 
@@ -320,10 +320,10 @@ def _log_choices(n: int, k: int) -> float:
 def differing(learned: Profile, here: Profile) -> list[int]:
     """Indices of columns whose distribution differs from training, by two samples of the same size."""
     n_columns = min(len(learned.present), len(here.present)) if len(here.keys) >= FEWEST else 0
-    samples = [(learned.drawn(place), here.drawn(place)) for place in range(n_columns)]
+    samples = [(learned.drawn(index), here.drawn(index)) for index in range(n_columns)]
     return [
-        place
-        for place, (first, second) in enumerate(samples)
+        index
+        for index, (first, second) in enumerate(samples)
         if (n := min(len(first), len(second))) >= FEWEST
         and largest_difference(first[:n], second[:n]) > most_by_chance(n, n_columns, LEVEL)
     ]
@@ -341,5 +341,5 @@ def most_by_chance(n: int, n_columns: int, level: float) -> float:
 def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
     """The largest difference of the empirical distribution functions of two samples."""
     points = np.unique(np.concatenate([first, second]))
-    below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
-    return float(np.abs(below[0] - below[1]).max())
+    cumulative = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
+    return float(np.abs(cumulative[0] - cumulative[1]).max())

@@ -75,7 +75,6 @@ from tunefree.stream.notation import (
 )
 from tunefree.stream.spellings import NULLS, SIGNS_OF_MISSING
 
-_FIRST = 64  # strings that are examined before all others
 _SAMPLE = 4096  # rows from which rare values and texts are inferred
 _PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # indices into TRUTH_WORDS of words that occur together
 _DIGITS = {8, 9}
@@ -88,9 +87,9 @@ MOST_LABELS = 100  # with leading zeros; a target with more different ones is a 
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
-_GONE = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
-_LOOKED_AT = 1000  # values of a column from which the decimal mark is inferred
-_NOTHING = pa.nulls(0, pa.string())
+_MISSING_STRINGS = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
+_EXAMINED = 1000  # values of a column from which the decimal mark is inferred
+_NO_STRINGS = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
 
 
@@ -113,14 +112,14 @@ class Inference:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.dates = column_types.dates(list(arrays))
-        self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
+        self.has_na = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
         self.present = {
-            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_GONE)))
+            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_MISSING_STRINGS)))
             for name, strings in self.strings.items()
         }
         as_written = {*column_types.categorical, *self.dates, *texts}
@@ -128,10 +127,10 @@ class Inference:
         self.plain = {name for name in texts_alone if _are_plain_numbers(self.strings[name])}
         others = [strings for name, strings in self.present.items() if name not in self.plain]
         with_points = [self.present[name] for name in self.plain if semicolons]
-        is_asked = column_types.notation is not None
-        self.continental = not is_asked and is_continental([*others, *with_points], semicolons)
-        self.in_doubt = self.continental and not is_continental(others)
-        if is_asked or self.continental:  # a point may separate thousands
+        is_declared = column_types.notation is not None
+        self.continental = not is_declared and is_continental([*others, *with_points], semicolons)
+        self.is_doubtful = self.continental and not is_continental(others)
+        if is_declared or self.continental:  # a point may separate thousands
             self.plain = {name for name in self.plain if not _have_points(self.strings[name])}
         self.notes = list[Note]()
 
@@ -151,7 +150,7 @@ class Inference:
                 raise DataError(problem, self.file, column=name, remedy="leave it out of `text`")
             return Text(name)
         if kind == "string":
-            return self._guessed(name)
+            return self._inferred(name)
         if kind == "number" and beyond_doubles(decoded(array)):
             return Category(name, numbers=True, doubt=(EXACT, ""))
         if kind == "moment":
@@ -175,11 +174,11 @@ class Inference:
         strings = self.present[name]
         is_bare = len(strings) + self.strings[name].null_count == len(self.strings[name])
         notation = notation_of(strings, self.continental, self.column_types.notation, is_bare)
-        if notation is not None and self.in_doubt and len(decimal_marks(strings)) > 1:
+        if notation is not None and self.is_doubtful and len(decimal_marks(strings)) > 1:
             problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         # Whole numbers in strings are codes, unless they are strings only because of the user's ``na_values``.
-        return notation_of(strings, known=PLAIN) if notation is None and name in self.relieved else notation
+        return notation_of(strings, known=PLAIN) if notation is None and name in self.has_na else notation
 
     def target(self, name: str) -> tuple[str | None, Notation | None]:
         """The type of a target, None if it has no value; and the notation of its texts if they are numbers."""
@@ -197,7 +196,7 @@ class Inference:
                 return "string" if cast(strings, pa.int64())[1] else INTEGER, None
             is_code = codes == ZEROS and not is_named and pc.count_distinct(strings).as_py() <= MOST_LABELS
             return "string" if is_code else "number", None
-        if not self.typed and _are_truths(strings):
+        if not self.typed and _are_booleans(strings):
             return "boolean", None
         notation = self._target_notation(name)
         return "string" if notation is None else "number", notation
@@ -208,17 +207,17 @@ class Inference:
         if notation is not None or (codes_in(strings) and not is_named):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
-        numbers = strings.filter(_fitting(strings, likeliest))
+        numbers = strings.filter(_is_number_in(strings, likeliest))
         is_most = 2 * len(numbers) > len(self.strings[name]) - self.strings[name].null_count
         is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
         return likeliest if is_numeric or is_named else None
 
-    def _guessed(self, name: str) -> Any:
+    def _inferred(self, name: str) -> Any:
         """The column of the kind that fits its strings."""
         strings, present = self.strings[name], self.present[name]
         if name in self.plain:
             return self._category(name) if codes_in(present) else Number(name)
-        if not self.typed and _are_truths(strings):
+        if not self.typed and _are_booleans(strings):
             return Boolean(name)
         if looks_like_text(strings):
             return Text(name)
@@ -309,7 +308,7 @@ def _have_points(numbers: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(numbers, "[.eE]")).as_py())
 
 
-def _are_truths(strings: Any) -> bool:
+def _are_booleans(strings: Any) -> bool:
     """Whether there are strings, and all are true or false."""
     present = strings.drop_null()
     return len(present) > 0 and bool(pc.all(pc.is_in(present, value_set=_TRUTHS)).as_py())
@@ -318,11 +317,11 @@ def _are_truths(strings: Any) -> bool:
 def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first value that is no number if most values are numbers, but not all; else None."""
     sample = strings[:_SAMPLE]
-    words = sample.filter(pc.invert(_fitting(sample, likeliest_notation(sample, continental))))
+    words = sample.filter(pc.invert(_is_number_in(sample, likeliest_notation(sample, continental))))
     return words[0].as_py() if 0 < 2 * len(words) < len(sample) else None
 
 
-def _fitting(strings: Any, notation: Notation) -> Any:
+def _is_number_in(strings: Any, notation: Notation) -> Any:
     """A mask of the strings that are numbers in a notation, null for nulls; fast if strings repeat each other."""
     encoded = strings.dictionary_encode()
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
@@ -355,9 +354,9 @@ def looks_like_booleans(strings: Array) -> bool:
     words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=TRUTH_WORDS)
     if words.null_count > strings.slice(0, 1).null_count:
         return False
-    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=TRUTH_WORDS).to_pylist()}
-    words_alone = places - _DIGITS
-    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
+    indices = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=TRUTH_WORDS).to_pylist()}
+    words_alone = indices - _DIGITS
+    return any(words_alone <= group for group in _PAIRS) and bool(words_alone) and len({k % 2 for k in indices}) == 2
 
 
 def looks_like_text(strings: Array) -> bool:
@@ -471,18 +470,18 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     for name, column in numbers.items():
         column.notation = notations[name]
     for name, column in dates.items():
-        column.format = formats.get(name) or _date_format(column, texts.get(name, _NOTHING), decimal, adapted.notes)
+        column.format = formats.get(name) or _date_format(column, texts.get(name, _NO_STRINGS), decimal, adapted.notes)
     adapted.notations = {name: notation for name in roles if (notation := notations[name]) is not None}
     return adapted
 
 
 def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
     """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
-    telling = [name for name in texts if name not in plain or trained[name]]
+    informative = [name for name in texts if name not in plain or trained[name]]
     decimals: set[str] = set()
-    for name in [*telling, *(plain if telling else ())]:
-        if name in telling or not decimals:
-            marks = decimal_marks(texts[name][:_LOOKED_AT])
+    for name in [*informative, *(plain if informative else ())]:
+        if name in informative or not decimals:
+            marks = decimal_marks(texts[name][:_EXAMINED])
             decimals |= marks if len(marks) == 1 else set()
     return decimals.pop() if len(decimals) == 1 else None
 

@@ -117,8 +117,8 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
                 continue
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
         kinds = [family(kind) for kind in (schema.field(name).type, columns[name])]
-        expected, here = ("string" if kind == "category" else kind for kind in kinds)
-        if "null" not in {expected, here} and expected != here:
+        expected, actual = ("string" if kind == "category" else kind for kind in kinds)
+        if "null" not in {expected, actual} and expected != actual:
             problem = f"{columns[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
 
@@ -148,5 +148,5 @@ def _value(partition: Partition, options: Options) -> Any:
     """The value of a partition as an Arrow array: a number if all values are, and the column has no other type."""
     as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
     known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
-    to = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
-    return pa.nulls(1, to) if partition.text is None else string_array([partition.text]).cast(to)
+    arrow_type = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
+    return pa.nulls(1, arrow_type) if partition.text is None else string_array([partition.text]).cast(arrow_type)
