@@ -65,13 +65,13 @@ class Progress:
         """Add rows of the current pass that were predicted and then learned."""
         self.rows += len(weight)
         metrics, start = self.progressive[-1], 0
-        before = metrics.rows
-        first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)
+        earlier_rows = metrics.rows
+        first, last = bisect_left(POINTS, earlier_rows + 1), bisect_left(POINTS, earlier_rows + len(weight) + 1)
         for cut in POINTS[first:last] if self.number == 0 else ():
-            rows = slice(start, cut - before)
+            rows = slice(start, cut - earlier_rows)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
-            start = cut - before
+            start = cut - earlier_rows
         metrics.add(weight[start:], row_losses[start:], errors[start:])
 
     def add_late(self, late: LateLosses | None) -> None:

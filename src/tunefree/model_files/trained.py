@@ -100,14 +100,14 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
     kind is not accepted.
     """
     arrays, header = storage.load(path)
-    written = header.get("kind")
-    if not isinstance(written, str) or written not in KINDS:
-        problem = f"a model of kind {repr(written)[:MOST_SHOWN]}, which this tunefree does not know"
+    file_kind = header.get("kind")
+    if not isinstance(file_kind, str) or file_kind not in KINDS:
+        problem = f"a model of kind {repr(file_kind)[:MOST_SHOWN]}, which this tunefree does not know"
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
-    if kind is not None and written != kind:
+    if kind is not None and file_kind != kind:
         raise ModelError(f"{path}: {PATH_PROBLEM}")
     with refused(path):
-        model_kind = KINDS[written]
+        model_kind = KINDS[file_kind]
         check_header(header, model_kind.header)
         check_arrays(arrays, *model_kind.declared(header, arrays))
         trained = _restored(arrays, header, encoder_class)

@@ -97,10 +97,10 @@ def beyond_doubles(array: Any) -> bool:
     return bool(max(-ends["min"], ends["max"]) > 2**53)
 
 
-def nulled(array: Any, gone: Any) -> Any:
-    """An Arrow array with nulls where ``gone``, a mask of NumPy or Arrow, is true."""
-    gone = boolean_array(gone) if isinstance(gone, np.ndarray) else gone
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
+def nulled(array: Any, mask: Any) -> Any:
+    """An Arrow array with nulls where a mask of NumPy or Arrow is true."""
+    mask = boolean_array(mask) if isinstance(mask, np.ndarray) else mask
+    return pc.if_else(mask, pa.nulls(len(array), array.type), array) if pc.any(mask).as_py() else array
 
 
 def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:

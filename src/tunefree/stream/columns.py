@@ -2,7 +2,7 @@
 
 A column first converts the Arrow array of a chunk, of any type, to the type of the column in training (``convert``). A
 value that does not fit is an error of its row. The column then computes features of the converted values (``parts``).
-A missing value (null, NaN, ``?`` or blank) becomes one indicator feature.
+A missing value (null, NaN, ``?`` or blank) becomes an indicator feature. Later columns are empty in the first chunk.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Bags(NamedTuple):
         def row_words(start: int, stop: int) -> Words:
             first, last = ends[start], ends[stop]
             keys, values = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], keys, values, lambda places: words.names(places + first))
+            return Words(words.counts[start:stop], keys, values, lambda indices: words.names(indices + first))
 
         return cls(words.counts, row_words)
 
@@ -433,8 +433,8 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
 
 def not_a_number(value: str, *hints: str) -> str:
     """The error message for a text in a column of numbers, with options that may help."""
-    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
-    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
+    fits = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
+    hint = "`decimal` and `thousands` say how numbers are written" if fits else NA_VALUES
     return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
@@ -537,8 +537,8 @@ class Boolean(Category):
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:
             known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOOLEANS)), True)  # for missing ones
-            wrong = np.flatnonzero(~known[index])
-            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
+            wrong_rows = np.flatnonzero(~known[index])
+            faults.add(wrong_rows, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
         return index, encoded.dictionary
 
 

@@ -186,9 +186,9 @@ def _guess_delimiter(header: str, file: str, below: bytes) -> str:
         return "\t"
     rows = np.frombuffer(below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1], np.uint8)
     n_rows, counts = np.count_nonzero(rows == LINE_END), delimiter_counts(header)
-    wrong = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
-    fitting = [mark for mark, count in wrong.items() if 2 * count <= n_rows]
-    return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
+    n_misfits = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
+    fitting = [mark for mark, count in n_misfits.items() if 2 * count <= n_rows]
+    return max(fitting or counts, key=lambda mark: (counts[mark], -n_misfits.get(mark, 0)))
 
 
 def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:

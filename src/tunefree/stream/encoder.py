@@ -240,20 +240,20 @@ class TableEncoder:
             *(("date", name) for name in column_types.dates(names)),
         ]:
             check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in roles and not is_among(name, ignored)]
+        feature_names = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # Columns without values are inferred from their first value, later.
-        filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
-        columns = [inference.column(name) for name in filled or kept]
+        with_values = [name for name in feature_names if name in named or not grows or not inference.is_empty(name)]
+        columns = [inference.column(name) for name in with_values or feature_names]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind, notation = (None, None) if target is None else inference.target(target)
-        written = {str(target): notation}
-        written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
-        notations = {name: notation for name, notation in written.items() if notation is not None}
+        by_name = {str(target): notation}
+        by_name |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
+        notations = {name: notation for name, notation in by_name.items() if notation is not None}
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
         return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
@@ -321,16 +321,16 @@ class TableEncoder:
         ``labelled``, by default as ``learning``, every row must have a target and a weight. Otherwise targets may be
         null, the target is None if its column is absent, and all weights are 1.
         """
-        before = list(self.columns)
+        columns_before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._roles(), *(column.name for column in before)]
+            known = [*self._roles(), *(column.name for column in columns_before)]
             na_values = self.na_values if self.typed else (*self.na_values, *NULLS)
             self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, na_values, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
         except DataError:
-            self.columns = before  # a refused chunk does not change the encoder
+            self.columns = columns_before  # a refused chunk does not change the encoder
             raise
 
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:

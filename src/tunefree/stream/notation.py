@@ -88,8 +88,8 @@ class Notation(NamedTuple):
         plain = pc.replace_substring_regex(strings, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
         plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
-        behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
-        plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
+        unit_pattern = rf"|{re.escape(self.unit)}$" if self.unit else ""
+        plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{unit_pattern}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
             plain = pc.replace_substring_regex(plain, f"{scale}$", power)
         plain = pc.replace_substring(plain, "\u2212", "-")
@@ -120,9 +120,9 @@ def _pattern(decimal: str, thousands: str, unit: str) -> str:
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
     space = f"[{_SPACES}]?"
     scale = "" if unit else f"(?:{'|'.join(_SCALES)})?"
-    currency, behind = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
-    signed = f"{_SIGN}?{currency}{_SIGN}?{number}{behind}"
-    unsigned = f"{currency}{number}{behind}"
+    currency, suffix = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
+    signed = f"{_SIGN}?{currency}{_SIGN}?{number}{suffix}"
+    unsigned = f"{currency}{number}{suffix}"
     return rf'^(?:{signed}|="{signed}"|{_CURRENCY}?{space}\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
@@ -168,12 +168,12 @@ def notation_of(
 
 def _possible(strings: Any) -> list[Notation]:
     """Notations in which the first string is a number. Python's patterns are cached, Arrow's are not."""
-    one = text_at(strings, 0) if len(strings) else ""
-    unit = unit_of(one)
-    if codes_in(string_array([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
+    example = text_at(strings, 0) if len(strings) else ""
+    unit = unit_of(example)
+    if codes_in(string_array([example.removesuffix(unit).removeprefix('="').removesuffix('"')])):
         return []
     notations = [notation._replace(unit=unit) for notation in (*ENGLISH, *CONTINENTAL)]
-    return [notation for notation in notations if _DIGIT.search(one) and re.match(_pattern(*notation), one)]
+    return [notation for notation in notations if _DIGIT.search(example) and re.match(_pattern(*notation), example)]
 
 
 def unit_of(text: str) -> str:
@@ -229,14 +229,14 @@ def decimal_marks(strings: Any) -> set[str]:
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     """The strptime format in which all strings are dates, months first unless ``days_first``; None if there is none."""
-    one = text_at(strings, 0) if len(strings) else ""  # this string excludes most formats
-    if not _DIGIT.search(one):
+    example = text_at(strings, 0) if len(strings) else ""  # this string excludes most formats
+    if not _DIGIT.search(example):
         return None
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
-    clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
+    clocks = _CLOCKS if ":" in example or example.upper().endswith("M") else _CLOCKS[:1]
     known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
-    one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
-    for format in (format for format in known if re.match(_date_pattern(format), one)):
+    example = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", example))
+    for format in (format for format in known if re.match(_date_pattern(format), example)):
         if not dates_in(strings[:_FIRST], format)[1] and not dates_in(strings, format)[1]:
             return format
     return None
@@ -259,8 +259,8 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     fits = ~is_missing(moments)
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(strings, _date_pattern(format)))
-    wrong = ~fits & ~is_missing(strings)
-    return nulled(moments, ~fits), np.flatnonzero(wrong).tolist()
+    failed = ~fits & ~is_missing(strings)
+    return nulled(moments, ~fits), np.flatnonzero(failed).tolist()
 
 
 def has_hours(format: str) -> bool:
@@ -270,12 +270,12 @@ def has_hours(format: str) -> bool:
 
 def as_iso(strings: Any) -> Any:
     """Dates in nearly ISO 8601, rewritten for Arrow: at most six digits of fractions, and Z for UTC."""
-    is_odd = [
+    odd_masks = [
         pc.greater(pc.binary_length(strings), _LONGEST_ISO),
         *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
         *(pc.match_substring(strings, sign) for sign in (" +", " -")),
     ]
-    if not any(pc.any(odd).as_py() for odd in is_odd):
+    if not any(pc.any(mask).as_py() for mask in odd_masks):
         return strings
     for pattern, iso in ((_OFFSET, r"\1\2"), (r"(\.\d{6})\d+", r"\1"), (_UTC, "Z")):
         strings = pc.replace_substring_regex(strings, pattern, iso)

@@ -414,7 +414,7 @@ class Further:
 
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
         """The column that is inferred from values; None if they cannot be used, and then their type is recorded."""
-        first = values[0].as_py()  # only this value counts
+        first = values[0].as_py()  # even a single long value shows a text
         if isinstance(first, str) and len(first) >= _LONG and " " in first:
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
