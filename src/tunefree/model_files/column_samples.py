@@ -1,10 +1,10 @@
-"""Samples of the rows of a stream, in bounded memory, that show which columns changed where the loss rises.
+"""Samples of the rows of a stream, in bounded memory, that show which columns changed when the loss rises.
 
-A row is known by its number. Of each rise, before is a sample of the rows since the rise before, spread evenly as that
-of :mod:`tunefree.stream.profile` is, without rows after the beginning; after are the rows from the beginning on, the
-latest ones where there are too many, up to the next rise. Numbers of rows are chosen first, and then values are taken
-of the rows that are held: those of the sample that goes on, of a rise that may have begun, and of the latest rise,
-until it is compared. Nothing depends on where a stream is cut.
+Rows are identified by their numbers. Two samples are compared for each rise of the loss. The rows before it are an even
+sample, as in :mod:`tunefree.stream.profile`, of the rows between the previous rise and the start of this one. The rows
+after it are those from its start up to the next rise, only the latest ones if they are too many. The stored rows are
+the current sample, the latest rows, with which a rise may have started, and the samples of the latest rise until it is
+compared. Nothing depends on how the stream is cut into chunks.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
 
 SAMPLE = 512  # rows before, and rows after
 NO_ROWS = np.empty(0, np.int64)
-MOST_COLUMNS = 256  # the first ones that came
-LARGEST = 3e38  # number of single precision
+MOST_COLUMNS = 256  # columns beyond the first ones are left out
+LARGEST = 3e38  # the largest finite number, approximately, in single precision
 
 
 class ColumnSamples(Part):
-    """Samples of the rows of a stream; ``is_of_classes``: whether targets are numbers of classes.
+    """Samples of the rows of a stream; ``is_of_classes``: whether targets are class indices.
 
-    ``numbers`` (h,) and ``values`` (h, 1 + c) are the rows that are held, in their order, of ``rows`` so far;
-    ``sample`` has numbers of rows since the last rise. If a rise is not compared yet, ``row`` is the row of the stream
-    where it began, from 1, ``before`` are numbers of rows before it, and those after it go from ``start`` up to
-    ``stop``, which may be still to come.
+    ``numbers`` (h,) and ``values`` (h, 1 + c) are the row numbers and values of the stored rows, among ``rows`` so far.
+    ``sample`` has the rows since the last rise. If a rise is not compared yet, ``row`` is its first row of the stream
+    from 1, ``before`` has row numbers before it, and the rows after it are ``start`` up to ``stop``, which may not have
+    been read yet.
 
     >>> from tunefree.core.rows import dense
     >>> rng, samples = np.random.default_rng(0), ColumnSamples()
@@ -48,9 +48,9 @@ class ColumnSamples(Part):
 
     is_of_classes = number(FIXED, Flag())
     rows = number(LEARNED, COUNT)
-    columns = child(Columns, LEARNED, read=lambda samples: samples._known()[0])
+    columns = child(Columns, LEARNED, read=lambda samples: samples._stored()[0])
     numbers = array("int64", ("h",), LEARNED, low=0)
-    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._known()[1])
+    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._stored()[1])
     sample = array("int64", (None,), LEARNED, low=0)
     before = array("int64", (None,), LEARNED, low=0)
     row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
@@ -61,7 +61,7 @@ class ColumnSamples(Part):
         self.sample, self.before, self.row, self.start, self.stop = NO_ROWS, NO_ROWS, 0, 0, 0
 
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
-        """Targets and columns (n, 1 + c) of rows; MISSING where nothing is known."""
+        """Targets and columns (n, 1 + c) of rows; MISSING where a value is unknown."""
         values = self.columns.matrix(X, np.ones(len(targets), bool))[:, :MOST_COLUMNS]
         clipped = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
         return np.where(np.isnan(clipped), MISSING, clipped).astype(np.float32)
@@ -69,76 +69,76 @@ class ColumnSamples(Part):
     def add(self, n: int, n_latest: int, matrix: Callable[[np.ndarray], np.ndarray]) -> None:
         """Add n rows.
 
-        ``n_latest``: how many of the latest rows the next rise may have begun with.
-        ``matrix``: a function from places among the n rows, ascending, to the :meth:`matrix` of the rows there.
+        ``n_latest``: the number of latest rows where the next rise may have started.
+        ``matrix``: a function from ascending indices of the n rows to the :meth:`matrix` of these rows.
         """
         first, self.rows = self.rows, self.rows + n
         self.sample = _drawn(self.sample, first, self.rows)
         latest = np.arange(self.rows - min(n_latest, SAMPLE), self.rows)
-        needed = np.unique(np.concatenate([self.sample, self.before, self._after(), latest]))
+        needed = np.unique(np.concatenate([self.sample, self.before, self._rows_after(), latest]))
         values = matrix(needed[np.searchsorted(needed, first) :] - first)
         self._widen(values.shape[1])
         kept = np.isin(self.numbers, needed, assume_unique=True)
         self.numbers, self.values = needed, np.concatenate([self.values[kept], values])
 
-    def _after(self) -> np.ndarray:
-        """Numbers of the rows after the rise that is not compared yet, as far as they came."""
+    def _rows_after(self) -> np.ndarray:
+        """Numbers of the rows so far after the rise that is not compared yet."""
         return np.arange(self.start, min(self.stop, self.rows))
 
     def note_rise(self, length: int, row: int) -> None:
-        """So many of the latest rows are of a rise that began at a row of the stream; 0 if it will not be compared."""
-        began = self.rows - length
-        before, self.sample = self.sample[self.sample < began], NO_ROWS
+        """Note a rise in the latest ``length`` rows; ``row`` is its first row in the stream, 0 if not compared."""
+        start = self.rows - length
+        earlier, self.sample = self.sample[self.sample < start], NO_ROWS
         if row:
-            self.row, self.before, self.start = row, before, max(began, self.rows - SAMPLE)
+            self.row, self.before, self.start = row, earlier, max(start, self.rows - SAMPLE)
             self.stop = self.start + SAMPLE
 
     def end_comparison(self) -> None:
-        """The rise has been compared."""
+        """Forget the rise, which has been compared."""
         self.row, self.before, self.start, self.stop = 0, NO_ROWS, 0, 0
 
     def comparison(self, but: frozenset[int] = frozenset(), n_others: int = 0) -> Comparison:
-        """The changes of columns at a rise, by the rows so far but for ``n_others``, except for some keys.
+        """The changes of columns at the rise, without the latest ``n_others`` rows and the column keys ``but``.
 
-        Columns of which nothing is known in these rows are left out.
+        Columns without a known value in these rows are left out.
         """
         start, stop = np.searchsorted(self.numbers, [self.start, min(self.stop, self.rows - n_others)])
         before, after = self.values[np.isin(self.numbers, self.before)], self.values[start:stop]
         keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
         kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
-        places = [0, *sorted(kept, key=lambda c: keys[c])]  # the order in which columns came depends on batches
-        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in places]
-        return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
+        columns = [0, *sorted(kept, key=lambda c: keys[c])]  # the order of ``columns`` depends on batches
+        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in columns]
+        return compared(before[:, columns], after[:, columns], [keys[c] for c in columns], is_category)
 
     def _fills(self) -> np.ndarray:
-        """Values of the sampled rows in columns that they do not have: MISSING, or 0 for words."""
+        """Values of absent columns: MISSING, or 0 for words."""
         fills = np.array([np.nan, *self.columns.fills[:MOST_COLUMNS]], np.float32)[: self.values.shape[1]]
         return np.where(np.isnan(fills), np.float32(MISSING), fills)
 
     def _widen(self, width: int) -> None:
-        """Add columns that came later; earlier rows have their fill."""
-        narrow = self.values
-        if width > narrow.shape[1]:
-            self.values = np.empty((len(narrow), width), np.float32)
+        """Append new columns; earlier rows get the fill value of the column."""
+        earlier = self.values
+        if width > earlier.shape[1]:
+            self.values = np.empty((len(earlier), width), np.float32)
             self.values[:] = self._fills()
-            self.values[:, : narrow.shape[1]] = narrow
+            self.values[:, : earlier.shape[1]] = earlier
 
-    def _known(self) -> tuple[Columns, np.ndarray]:
-        """The columns with values in the sampled rows, in the order of their keys, and these values.
+    def _stored(self) -> tuple[Columns, np.ndarray]:
+        """The columns with values in the sampled rows, sorted by key, and these values.
 
-        The order in which columns came depends on batches. The others come again when they are named.
+        The original order depends on batches. Columns without values are added again when they occur.
         """
         keys, fills = self.columns.keys, self._fills()
         is_known = (self.values != fills)[:, 1:].any(axis=0)
-        places = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
-        kept = [np.nan if fills[1 + c] == MISSING else 0.0 for c in places]
-        columns = Columns([keys[c] for c in places], kept, last=MOST_COLUMNS)
-        return columns, self.values[:, [0, *(1 + c for c in places)]]
+        indices = sorted(np.flatnonzero(is_known).tolist(), key=lambda c: keys[c])
+        fill_values = [np.nan if fills[1 + c] == MISSING else 0.0 for c in indices]
+        columns = Columns([keys[c] for c in indices], fill_values, last=MOST_COLUMNS)
+        return columns, self.values[:, [0, *(1 + c for c in indices)]]
 
     def check(self) -> None:
-        """Raise a ModelError unless rows that are held are those that are needed, with the columns that are named."""
-        needed = np.concatenate([self.sample, self.before, self._after()])
+        """Raise a ModelError unless the stored rows include the needed ones, with the declared columns."""
+        needed = np.concatenate([self.sample, self.before, self._rows_after()])
         for holds, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
             (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),
@@ -152,7 +152,7 @@ class ColumnSamples(Part):
 
 
 def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """The SAMPLE row numbers with the least keys, among a sample and the rows from start up to stop, ascending."""
+    """The SAMPLE row numbers with the smallest keys, of a sample and of the rows from start to stop, ascending."""
     numbers = np.arange(start, stop)
     keys, sample_keys = (rows.astype(np.uint64) * GOLDEN for rows in (numbers, sample))
     if len(sample) == SAMPLE:

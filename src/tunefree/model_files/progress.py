@@ -1,4 +1,4 @@
-"""The progress of a training: rows and passes learned, and the course of its losses."""
+"""The progress of training: rows and passes learned, and the losses along the way."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Position, Tally
 
-# Rows after which the losses are kept, each number about 2^(1/8) times the one before.
+# Numbers of rows after which losses are recorded, growing by about 2^(1/8) each.
 POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
 
-MOST_DATA = 8  # names of data that are kept
+MOST_DATA = 8  # names of data sets that are recorded
 IN_MEMORY = "a table in memory"
 
 
 class Evaluated(NamedTuple):
-    """The mean loss and error of rows that are not learned, after so many rows of the first pass."""
+    """The mean loss and error on an evaluation set after a number of rows of the first pass."""
 
     name: str
     rows: int
@@ -34,48 +34,48 @@ class Progress:
     """The progress of a training, saved with the model so that it can be resumed."""
 
     complete: bool = False
-    number: int = 0  # of the pass, from 0
+    number: int = 0  # index of the pass
     position: Position = field(default_factory=Position)
     rows: int = 0  # usable rows of this pass so far
-    tally: Tally = field(default_factory=Tally)  # of rows of this pass that were skipped, or are odd
-    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
-    read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
-    read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
-    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
+    tally: Tally = field(default_factory=Tally)  # skipped and odd rows of this pass
+    sizes: list[int] = field(default_factory=list)  # bytes of each file at the start of training; empty once complete
+    read: list[int] = field(default_factory=list)  # bytes of each file read so far; empty once complete
+    read_digests: list[str] = field(default_factory=list)  # digests of these bytes; empty once complete
+    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows are predicted, then learned
     curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
-    evaluated: list[Evaluated] = field(default_factory=list)  # the sets of ``fit``, along the first pass
-    class_rows: list[int] = field(default_factory=list)  # of each class of the model, in the first pass
-    data: list[str] = field(default_factory=list)  # names of the files and tables that were learned, without folders
+    evaluated: list[Evaluated] = field(default_factory=list)  # on the evaluation sets of ``fit``, in the first pass
+    class_rows: list[int] = field(default_factory=list)  # number of rows of each class in the first pass
+    data: list[str] = field(default_factory=list)  # names, without folders, of the files and tables learned
 
     def note_data(self, name: str) -> None:
-        """Keep the name of a file, without its folder, or of a table whose rows are learned; of many the first."""
+        """Record the name of a learned file, without its folder, or of a table; after MOST_DATA names, "others"."""
         name = os.path.basename(name)
         if name not in self.data and len(self.data) <= MOST_DATA:
             self.data.append(name if len(self.data) < MOST_DATA else "others")
 
     def end_pass(self) -> None:
-        """The pass is over; another one may begin with the first row."""
+        """End the pass; the next one may start at the first row."""
         self.number, self.position, self.rows = self.number + 1, Position(), 0
 
     def end(self) -> None:
-        """Training is complete; the files may change."""
+        """Complete the training; the files may change now."""
         self.complete, self.sizes, self.read, self.read_digests = True, [], [], []
 
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add rows of the present pass that were predicted, and then learned."""
+        """Add rows of the current pass that were predicted and then learned."""
         self.rows += len(weight)
         metrics, start = self.progressive[-1], 0
-        before = metrics.rows
-        first, last = bisect_left(POINTS, before + 1), bisect_left(POINTS, before + len(weight) + 1)
+        earlier_rows = metrics.rows
+        first, last = bisect_left(POINTS, earlier_rows + 1), bisect_left(POINTS, earlier_rows + len(weight) + 1)
         for cut in POINTS[first:last] if self.number == 0 else ():
-            rows = slice(start, cut - before)
+            rows = slice(start, cut - earlier_rows)
             metrics.add(weight[rows], row_losses[rows], errors[rows])
             self.curve.append(replace(metrics))
-            start = cut - before
+            start = cut - earlier_rows
         metrics.add(weight[start:], row_losses[start:], errors[start:])
 
     def add_late(self, late: LateLosses | None) -> None:
-        """Add losses of the first rows, which were counted without a loss when they came."""
+        """Add the losses of the first rows, which were counted without a loss before."""
         if late is None:
             return
         for metrics in (*self.curve, self.progressive[0]):
@@ -84,15 +84,15 @@ class Progress:
             metrics.rows = rows
 
     def points(self) -> list[RunningMetrics]:
-        """Sums of the first pass up to each of ``POINTS``, and so far."""
+        """Metrics of the first pass up to each of ``POINTS``, and up to now."""
         points = [*self.curve, *self.progressive[:1]]
         return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
 
     def history(self) -> Any:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
-        A table of ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression).
-        Of each set that was evaluated on the way it has the means ``{name}_loss`` and ``{name}_error``, where it was.
+        A table of ``rows`` and the means ``loss`` and ``error`` (absolute error in regression) of the rows so far. For
+        each evaluation set it has the means ``{name}_loss`` and ``{name}_error``, null where it was not evaluated.
 
         >>> progress = Progress(progressive=[RunningMetrics()])
         >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
@@ -103,13 +103,13 @@ class Progress:
         >>> table.column("valid_0_loss").to_pylist()
         [None, None, None, None, 0.5, None, None]
         """
-        import pyarrow as pa  # which predictions do without (tunefree.prediction)
+        import pyarrow as pa  # not loaded by tunefree.prediction
 
         columns: dict[str, dict[int, float]] = {
             "loss": {point.rows: point.mean_loss() for point in self.points()},
             "error": {point.rows: point.mean_error() for point in self.points()},
         }
-        for name, rows, loss, error in self.evaluated:  # the last is of the finished model
+        for name, rows, loss, error in self.evaluated:  # the last value replaces one for the same rows
             columns.setdefault(f"{name}_loss", {})[rows] = loss
             columns.setdefault(f"{name}_error", {})[rows] = error
         all_rows = sorted(set().union(*columns.values()))
