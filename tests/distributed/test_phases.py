@@ -111,7 +111,8 @@ def test_the_certificate_holds_on_all_shards(data, trained):
     assert certificate.rounds == trained.progress.progressive[0].rows == 4000
     rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
     random, largest = np.random.default_rng(0), certificate.largest
-    y = trained.model.targets(target_of("classification", rows))
+    model = trained.model
+    y = model.targets_of(model.codes(target_of("classification", rows))[0])
     X = np.zeros((len(y), trained.model.n_features))
     for row, entries in zip(X, raw_rows(rows), strict=True):
         row[[feature for feature, _ in entries]] = [value for _, value in entries]

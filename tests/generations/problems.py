@@ -68,8 +68,9 @@ def arrays_in_file(model):
 def from_file(kind, arrays, n_columns):
     """Trees, or linear models, of a file, which is checked."""
     holder, arrays = holder_of(kind, n_columns), {f"model.{name}": array for name, array in arrays.items()}
-    check_arrays(arrays, declared_arrays(type(holder), {"model": {}}), {})
-    restored(holder, "", arrays, {"model": {}})
+    header = {"model": {"bins": {}} if "bins" in kind._fields else {}}
+    check_arrays(arrays, declared_arrays(type(holder), header), {})
+    restored(holder, "", arrays, header)
     return holder.model
 
 

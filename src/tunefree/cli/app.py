@@ -1,7 +1,7 @@
-"""The command line: its commands, and errors as messages.
+"""The command line: its commands, and the output of errors as messages.
 
-To add a command, write a function and add a line to ``COMMANDS``. Parameters of the function are options of
-the command, its docstring is the help. It imports what is slow to import when it runs.
+To add a command, write a function and add a line to ``COMMANDS``. The parameters of the function become the options of
+the command, and its docstring the help. Slow imports belong into the function, so that the help stays fast.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ COMMANDS = Registry(
     },
     "tunefree.commands",
 )
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # output cannot be written
 NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
 
 
 class Commands(TyperGroup):
-    """The commands by their names. Each is made where it is asked for: to make all of them takes as long as a start."""
+    """The commands by name, each created on demand, as creating all would double the time of a start."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        names: Any = dict.fromkeys(COMMANDS)  # which may be meant by one that is misspelt
+        names: Any = dict.fromkeys(COMMANDS)  # for suggestions after a misspelt name
         self.commands = names
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -60,7 +60,7 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose options are given once, unless they may be given again."""
+    """A command that refuses repeated options, unless these take several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
@@ -74,7 +74,7 @@ class Command(TyperCommand):
 
 @cache
 def command_of(name: str, function: Callable[..., None]) -> Any:
-    """A function as a command."""
+    """The click command of a function."""
     alone = typer.Typer(add_completion=False)
     alone.command(name, cls=Command)(ungrouped(function))
     return typer.main.get_command(alone)
@@ -100,21 +100,23 @@ def _version(shown: bool) -> None:
 
 @app.callback()
 def _common(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     pass
 
 
 def options_of(command: str) -> set[str]:
-    """The options of a command, by the names of their parameters."""
+    """The names of the parameters of a command."""
     names = {parameter.name for parameter in command_of(command, COMMANDS[command]).params}
     return names | {name.rstrip("_") for name in names}
 
 
 def worded(message: str, words: list[str]) -> str:
-    """A message in which names of parameters are replaced by the command's options; other commands' are named as such.
+    """A message with options instead of names of parameters; options of another command name this command.
 
-    ``words``: the first has the name of the command.
+    ``words``: the arguments of the command line, starting with the name of the command.
 
     >>> worded("the label is missing; see `na_values`, or pass `unlabelled='skip'`", ["evaluate"])
     'the label is missing; see --na-values, or pass --unlabelled skip of `tunefree train`'
@@ -129,12 +131,12 @@ def worded(message: str, words: list[str]) -> str:
 
 
 def main() -> None:
-    """Run the command line: status 0, or 2 with a message for anything a user can mend.
+    """Run the command line: exit with status 0, or with 2 and a message for errors that a user can correct.
 
-    If a signal ends it, the status is 128 and the number of the signal, as shells have it: 130 of Ctrl-C. It is not 0
-    even where a training was saved: there is no model yet, and what would use one must not go on.
+    After a signal, the status is 128 plus its number, as in shells: 130 for Ctrl-C. It is not 0 even if a training was
+    saved, since there is no model yet, and later commands of a script must not run.
     """
-    if not {"-q", "--quiet"} & set(sys.argv[1:]):  # then it is told if code must be compiled
+    if not {"-q", "--quiet"} & set(sys.argv[1:]):  # show when code must be compiled
         handler, log = logging.StreamHandler(), logging.getLogger("tunefree")
         handler.setFormatter(logging.Formatter("tunefree: %(message)s"))
         log.handlers, log.level = [handler], logging.INFO
@@ -142,18 +144,18 @@ def main() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # a device that is full shows here, and not after the end
+            sys.stdout.flush()  # raises the error of a full device here, not at exit
     except (TunefreeError, MemoryError) as error:
         message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY
         typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(2)
-    except BrokenPipeError:  # whoever reads the output has closed it
+    except BrokenPipeError:  # the reader of the output closed it
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard the rest of the output
         problem = f"standard output cannot be written ({error.strerror})"
         typer.echo(f"tunefree: {problem}; make room, or send the output elsewhere", err=True)
         sys.exit(2)
@@ -167,7 +169,7 @@ def main() -> None:
 
 
 def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:
-    """The interruption by the user that led to an error, such as an exit by typer; None if there was none."""
+    """The interruption that caused an error, such as an exit by typer; None if there was none."""
     while end is not None and not isinstance(end, KeyboardInterrupt):
         end = end.__cause__ or end.__context__
     return end

@@ -13,7 +13,7 @@ TARGET = "income"
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files it writes.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the files to.")] = Path("demo"),
 ) -> None:
     """Learn the Adult census data in one pass, predict, and compare with a tuned logistic regression and trees."""
     from tunefree.cli.app import COMMANDS, command_of
@@ -34,7 +34,7 @@ def demo(
 
 
 def write_data(folder: Path) -> list[Path]:
-    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows."""
+    """Write the packaged data to two files: the training rows, shuffled like a stream, and the test rows."""
     import numpy as np
     from pyarrow import compute, parquet
 

@@ -1,4 +1,4 @@
-"""Output of commands: progress on standard error, results on standard output."""
+"""The output of commands: progress on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def show(blocks: Iterable[Block], as_json: bool = False) -> None:
     """Print blocks of a report on standard output.
 
-    ``as_json``: all values, for programs.
+    ``as_json``: print all values as JSON.
     """
     if as_json:
         typer.echo(json.dumps(rendering.record(blocks)))
@@ -35,7 +35,7 @@ def show(blocks: Iterable[Block], as_json: bool = False) -> None:
 
 
 class TrainingDisplay(Callback):
-    """A progress bar with rows, rows a second and progressive loss."""
+    """A progress bar with the number of rows, rows per second and the progressive loss."""
 
     may_end = False
 

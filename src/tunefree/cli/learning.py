@@ -1,4 +1,4 @@
-"""Commands on data: `tunefree columns`, which looks at them, and `tunefree train`, which makes a model of them."""
+"""The commands on data: `tunefree columns`, which shows their columns, and `tunefree train`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def columns(
     files: Files,
     json: Json = False,
 ) -> None:
-    """How `tunefree train` would read each column and why, and what columns may be; without training.
+    """Show how `tunefree train` would read each column, and why, without training.
 
-    It looks at rows all over the files, and takes the options by which columns are read, so that their effect can be
-    seen. For instance:
+    It samples rows from all parts of the files, warns of harmful columns, and shows the effect of options on reading
+    columns. For instance:
 
     tunefree columns people.csv --target income
 
@@ -53,9 +53,9 @@ def train(
     run: Run,
     json: Json = False,
 ) -> None:
-    """Learn a model from data, in one pass.
+    """Train a model on data in one pass.
 
-    Name the target; the task, the types of the columns and everything else are found. For instance:
+    Only the target is required: the task and the column types are inferred. For instance:
 
     tunefree train people.csv --target income -o people.model
 
@@ -67,10 +67,10 @@ def train(
     run.check(plan)
     check_name(output)
     machine.share_freed_memory()
-    is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # no pipe or device
+    is_file = output.parent.is_dir() and (output.is_file() or not output.exists())  # not a pipe or device
     checkpoint = Path(f"{output}.checkpoint")
     with only_writer(output.parent / f".{output.name}.lock", output) if is_file else nullcontext():
-        # beside a pipe or a device there may be no place for a checkpoint
+        # the folder of a pipe or a device may not be writable
         is_kept = bool(run.save_every or run.resume or checkpoint.exists())
         check_outputs([output, checkpoint if is_kept else None], files.data)
         trained = (_learn if run.workers is None else _spread)(files, plan, run, output, checkpoint)
@@ -84,7 +84,7 @@ def train(
 
 
 def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
-    """Learn shards on a cluster."""
+    """Train on shards on a cluster."""
     from tunefree.distributed.training import train
 
     console = plain_console(stderr=True)
@@ -94,8 +94,8 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) 
         def tell(line: str) -> None:
             console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
-        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **kept)
+        resuming: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
+        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **resuming)
         trained: Trained = model.trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     return trained
@@ -110,7 +110,7 @@ def _client(run: Run) -> Iterator[Any]:
     except ImportError:
         raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
     workers = str(run.workers)
-    # What fails in a worker is raised here, too.
+    # Errors of workers are also raised here.
     options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
     with local_cluster(int(workers), **options) if workers.isdigit() else nullcontext(workers) as cluster:
         try:
@@ -122,7 +122,7 @@ def _client(run: Run) -> Iterator[Any]:
 
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) -> Trained:
-    """Learn row by row."""
+    """Train on this machine, row by row."""
     from tunefree.cli.display import TrainingDisplay
     from tunefree.training import training
     from tunefree.training.stopping import Stop

@@ -1,4 +1,4 @@
-"""Commands on a model alone: `tunefree inspect`, `certify` and `export`."""
+"""The commands on a model without data: `tunefree inspect`, `certify` and `export`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import typer
 from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs
 from tunefree.core.errors import ModelError
 
-BRIEF, TOP = 5, 20  # columns and features that are listed in a summary, and for programs
+BRIEF, TOP = 5, 20  # number of columns and features in a summary, and in JSON
 
 
 def inspect(
     model: ModelFile,
     top: Annotated[
         int | None,
-        typer.Option(min=0, help="List so many columns, features and members, 0 for all, instead of a summary."),
+        typer.Option(min=0, help="Number of columns, features and members to list, 0 for all; by default a summary."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
+        Path | None, typer.Option(help="Plot how predictions depend on columns, to a .png, .svg or .pdf file.")
     ] = None,
     weights: Annotated[
         Path | None,
         typer.Option(
-            help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
-            ".parquet file, or - for standard output."
+            help="Write the feature weights of a single linear learner, in the units of the data, to a .csv or "
+            ".parquet file, or to standard output (-)."
         ),
     ] = None,
     class_: ClassOf = None,
@@ -56,7 +56,7 @@ def inspect(
         check_outputs([plot, weights], [model], standard_output=True)
     trained = load(model, "linear" if plot or class_ is not None else None)
     if class_ is not None:
-        output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
+        output_of(trained.model.classes, trained.model.n_outputs, class_)  # raises an error for an unknown class
     if weights:
         from tunefree.workflows.prediction import write_weights
 
@@ -77,11 +77,11 @@ def inspect(
 def certify(
     model: ModelFile,
     weights: Annotated[
-        Path | None, typer.Option(help="CSV of a linear model to compare with: columns feature and weight.")
+        Path | None, typer.Option(help="CSV file with a linear model to compare: columns feature and weight.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Bound how much better any linear model could have been on the rows learned."""
+    """Bound how much better any linear model could have predicted the training rows."""
     from tunefree.cli.display import show
     from tunefree.model_files.trained import Trained
     from tunefree.report.guarantees import certificates
@@ -92,12 +92,12 @@ def certify(
 
 def export(
     model: ModelFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write, such as people.onnx.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="ONNX file to write, such as people.onnx.")],
 ) -> None:
-    """Write the prediction function to a file of ONNX, which other runtimes such as ONNX Runtime read.
+    """Export the prediction function to an ONNX file, for other runtimes such as ONNX Runtime.
 
-    An input is a column: numbers, NaN where one is missing, or texts without white space around them, empty where one
-    is missing. For instance:
+    Each column is an input: numbers, with NaN for missing values; or strings without surrounding white space, empty if
+    missing. For instance:
 
     tunefree export people.model -o people.onnx
     """

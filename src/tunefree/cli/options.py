@@ -1,8 +1,8 @@
-"""Options of commands, which come from the records of parameters (:mod:`tunefree.core.parameters`).
+"""The options of commands, made from the records of parameters (:mod:`tunefree.core.parameters`).
 
-A command takes a group of parameters as one parameter of its function, all of it or those that are named, as in
-``plan: Annotated[Plan, ("target", "task")]``; :func:`ungrouped` tells typer of the options. What only one command has
-is an ``Annotated`` type.
+The function of a command takes a group of parameters as one parameter. ``plan: Annotated[Plan, ("target", "task")]``
+selects some of the group. :func:`ungrouped` turns groups into options for typer. Options of single commands are
+``Annotated`` types.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ if TYPE_CHECKING:
     from tunefree.stream.source import Source
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
+ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="Class whose log-odds are explained.")]
 Decided = Annotated[
     str | None,
     typer.Option(
-        "--class", metavar="LABEL", help="The class to decide on, against all others; of two the second by default."
+        "--class", metavar="LABEL", help="Class to decide for, against all others; by default the second of two."
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.")]
+ModelFile = Annotated[Path, typer.Argument(help="Model file written by `tunefree train`.")]
 
 
 @dataclass(frozen=True)
 class Files(Parameters):
-    """The source of rows: files and their format."""
+    """Files of rows, and their format."""
 
     data: Annotated[
         list[str],
         typer.Argument(
-            help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for "
-            "standard input."
+            help=f"Files, glob patterns or directories: {', '.join(formats.titles())}; text may be compressed. Use - "
+            "for standard input."
         ),
     ]
     format: str | None = parameter(
-        None, f"One of {', '.join(formats.names())}; by default the extension or first line tells.", DATA
+        None, f"File format: {', '.join(formats.names())}; inferred from the extension or first line by default.", DATA
     )
-    delimiter: str | None = parameter(None, "Between the fields of a CSV line; guessed by default.", DATA)
+    delimiter: str | None = parameter(None, "Field delimiter of CSV files; guessed by default.", DATA)
     encoding: str | None = parameter(
-        None, "Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.", DATA
+        None, "Text encoding, such as latin-1; by default UTF-8, or UTF-16 if it has a byte order mark.", DATA
     )
     escape: str | None = parameter(
-        None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", EXPERTS
+        None, "Escape of double quotes in quoted CSV values: quote or backslash; guessed by default.", EXPERTS
     )
 
     def source(self, plan: Plan | None = None, live: bool = False, is_table: bool = False) -> Source:
-        """The rows, not read yet; a plan tells how columns of rows for a model are written.
+        """The source of the rows, not read yet; ``plan`` has the notation of columns in rows for a model.
 
-        If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
+        ``live``: use rows of standard input as they arrive. ``is_table``: the rows must have columns.
         """
         from tunefree.stream.source import open_source
         from tunefree.stream.text import use_lines_as_they_come
@@ -89,45 +89,45 @@ class Files(Parameters):
 
 @dataclass(frozen=True)
 class Run(Parameters):
-    """Options of a training beside its plan: where it continues, its machines, checkpoints and further outputs."""
+    """Options of a training beside its plan: model to continue, machines, checkpoints and output."""
 
     memory_limit: str | None = parameter(
         None,
-        "What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.",
+        "Memory limit of the model, such as 4G; parts of it are suspended to stay below. Default: a quarter of memory.",
         LEARNING,
         scopes=(ONE_MACHINE,),
         metavar="SIZE",
     )
     earlier: Path | None = parameter(
         None,
-        "A model, or a checkpoint, that goes on with these rows; it may be OUTPUT.",
+        "Model or checkpoint that continues training on these rows; may be OUTPUT.",
         RESUMING,
         scopes=(ONE_MACHINE,),
         metavar="MODEL",
     )
     save_every: int | None = parameter(
-        None, "Rows after which the training is saved to OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
+        None, "Number of rows after which to save OUTPUT.checkpoint.", RESUMING, scopes=(ONE_MACHINE,), low=1
     )
     resume: bool = parameter(
         False,
-        "Go on from OUTPUT.checkpoint if it is there; of shards each round is kept there, too.",
+        "Resume from OUTPUT.checkpoint if it exists; with `workers`, save each round to it as well.",
         RESUMING,
     )
     workers: str | None = parameter(
         None,
-        "Learn shards of the files in so many processes of this machine, or on the Dask cluster at this address (extra "
+        "Learn shards of the files in N processes of this machine, or on the Dask cluster at ADDRESS (needs the extra "
         "dask).",
         RESUMING,
         metavar="N|ADDRESS",
     )
     only_for_prediction: bool = parameter(
         False,
-        "Write what predicts only: a pool that cannot go on learning. Corrections of leaves are rounded: probabilities "
-        "differed by at most 4e-5 on seven tables.",
+        "Write a smaller model that cannot learn further. Leaf corrections are rounded: on seven tables, probabilities "
+        "changed by at most 4e-5.",
         OUTPUT,
         scopes=(POOLED,),
     )
-    quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
+    quiet: bool = parameter(False, "Print only errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,23 +135,23 @@ class Run(Parameters):
             raise ModelError(f"`workers` must be at least 1, or an address, not {self.workers}")
 
     def check(self, plan: Plan) -> None:
-        """Raise an error if a parameter of this or of the plan has no effect on such a training."""
+        """Raise an error if an option or a parameter of the plan has no effect on this training."""
         scopes = plan.scopes if self.workers is None else plan.scopes - {ONE_MACHINE} | {SHARDS}
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
 
 
 def bad_rows_of(plan: Plan) -> BadRows:
-    """A counter of the rows that a model cannot use, which the plan says to skip or to report as errors."""
+    """The handling and the tally of rows that a model cannot use, by the plan: skip, or raise an error."""
     from tunefree.stream.batch import BadRows
 
     return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer reads it: instead of each group of parameters it has the options of the group.
+    """A command for typer, with the options of each group of parameters instead of the group.
 
-    ``command``: its parameters are annotated for typer, or with groups: ``Group``, or ``Annotated[Group, names]``.
+    The parameters of ``command`` are annotated for typer, or with ``Group`` or ``Annotated[Group, names]``.
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
     options: list[inspect.Parameter] = []
@@ -161,7 +161,7 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
             names = [entry.name for entry in fields(group) if not chosen or entry.name in chosen[0]]
             groups[name] = group, names
             options += _options(group, names)
-        else:  # by name alone, so that an argument without a default may follow options
+        else:  # keyword-only, so that an argument without a default may follow options
             options.append(argument.replace(kind=argument.KEYWORD_ONLY))
     if not groups:
         return command
@@ -173,18 +173,18 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(sorted(options, key=_panel_index))  # type: ignore[attr-defined]
     return run
 
 
-def _place(argument: inspect.Parameter) -> int:
-    """The position of an option in the help, by its panel; options without a panel keep their order."""
+def _panel_index(argument: inspect.Parameter) -> int:
+    """The sort key of an option in the help: the index of its panel."""
     panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
 def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
-    """Fields of a group as parameters that typer reads."""
+    """The fields of a group as parameters for typer."""
     hints = get_type_hints(group, include_extras=True)
     for entry in fields(group):
         record = entry.metadata.get("parameter")
@@ -198,11 +198,11 @@ def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
-    """An option as typer reads it."""
+    """The annotation of an option for typer."""
     has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
         *[word for word in (option(name), record.short) if word],
-        help=as_options(record.meaning + (" May be given again." if has_several else "")),
+        help=as_options(record.meaning + (" May be repeated." if has_several else "")),
         metavar=record.metavar or "|".join(record.choices) or ("PARTS" if has_numbers else None),
         parser=_numbers if has_numbers else None,
         show_default=bool(usual) and usual is not MISSING,
@@ -213,14 +213,14 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Numbers with commas between them."""
+    """Parse comma-separated numbers."""
     return tuple(map(float, text.split(",")))
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], standard_output: bool = False) -> None:
-    """Raise an error if an output cannot be written, or is one of the inputs; to be called before anything is read.
+    """Raise an error if an output cannot be written, or is also an input; to be called before anything is read.
 
-    Outputs that are None are left out. ``standard_output``: whether one may be that.
+    Outputs that are None are ignored. ``standard_output``: whether ``-`` is allowed.
     """
     from tunefree.core.storage import check_writable
     from tunefree.stream.files import check_not_read, expand
@@ -236,7 +236,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path], 
 
 
 def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
-    """The column of groups that is named, or else the one that the model learned by; that is told."""
+    """The named column of groups, or else the one of the training, with a message."""
     from tunefree.workflows.evaluation import group_in
 
     if named is None and (named := group_in(trained, source)) is not None:
@@ -244,8 +244,8 @@ def group_of(trained: Trained, source: Source, named: str | None) -> str | None:
     return named
 
 
-def tell_of_rows(bad: BadRows) -> None:
-    """Print the number of rows skipped, with the reasons, and the oddities of rows that were used."""
+def print_row_notes(bad: BadRows) -> None:
+    """Print the number of skipped rows with the reasons, and the oddities of the other rows."""
     from tunefree.workflows.findings import oddity_findings
 
     if bad.tally.count:

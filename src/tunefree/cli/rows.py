@@ -1,4 +1,4 @@
-"""Commands on a model and rows: `tunefree predict`, `explain`, `evaluate`, `report` and `compare`."""
+"""The commands on a model and rows: `tunefree predict`, `explain`, `evaluate`, `report` and `compare`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tunefree.cli.options import (
     bad_rows_of,
     check_outputs,
     group_of,
-    tell_of_rows,
+    print_row_notes,
 )
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import NOTATIONS, PROBLEM, Plan
 from tunefree.workflows.output_columns import OutputColumns
 
-NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan that say how rows for a model are read
-OF_MODELS = (*NEW_ROWS, "groups")  # parameters of a plan that say how rows are read for models that there are
+NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan on reading rows for a model
+OF_MODELS = (*NEW_ROWS, "groups")  # parameters of `compare` for trained models
 
 RowsAsJson = Annotated[
-    bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
+    bool, typer.Option("--json", help="Print numbers of rows and unusual values as JSON; to standard error if -o is -.")
 ]
 Cost = Annotated[
     str | None,
-    typer.Option(metavar="fp=C,fn=C", help="What a false alarm and a miss cost: names the threshold of least cost."),
+    typer.Option(metavar="fp=C,fn=C", help="Costs of false positives and negatives; the cheapest threshold is shown."),
 ]
 TableFile = Annotated[
     Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
@@ -49,20 +49,20 @@ def predict(
     output: TableFile = Path("-"),
     json: RowsAsJson = False,
 ) -> None:
-    """Predict rows: labels and probabilities, or numbers. Rows of standard input (-) are predicted as they come.
+    """Predict labels with probabilities, or numbers. Rows of standard input (-) are predicted as they arrive.
 
     For instance:
 
     tunefree predict people.model new.csv --id name --top 3 -o predictions.csv
 
-    Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
-    that are missing more often or distributed otherwise.
+    Rows that differ from the training data are predicted, and reported: unknown categories, numbers far out of range,
+    columns that are missing more often or distributed differently.
     """
     from tunefree.workflows import prediction
 
-    trained, source, bad = _opened(model, plan, files, output, live=True)
+    trained, source, bad = _open(model, plan, files, output, live=True)
     rows = prediction.write(trained, source, str(output), bad, layout)
-    _tell_written(f"{rows} predictions", rows, bad, output, json)
+    _print_written(f"{rows} predictions", rows, bad, output, json)
 
 
 def explain(
@@ -72,30 +72,30 @@ def explain(
     layout: Annotated[OutputColumns, ("ids",)],
     output: TableFile = Path("-"),
     top: Annotated[
-        int | None, typer.Option(min=0, help="Columns for the strongest terms only; the others are added up.")
+        int | None, typer.Option(min=0, help="Number of terms to write, the strongest first; the rest are summed.")
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,
 ) -> None:
-    """Explain predictions: what each column contributes to a row's log-odds or number.
+    """Explain predictions by the contribution of each column to a row's log-odds or number.
 
-    Contributions add up to the column `margin`, which is what the model predicts. With more than two classes it is the
-    log-probability of the predicted one, or of the one asked for, minus the mean over the classes. For instance:
+    Contributions add up to the column `margin`, the prediction of the model. With more than two classes, it is the
+    log-probability of the predicted class, or of --class, minus the mean over the classes. For instance:
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
     from tunefree.explanation.importance import describe_reference
     from tunefree.workflows import explanation
 
-    trained, source, bad = _opened(model, plan, files, output, "linear")
+    trained, source, bad = _open(model, plan, files, output, "linear")
     rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, layout.ids)
-    _tell_written(f"{rows} explanations", rows, bad, output, json, describe_reference(decomposition))
+    _print_written(f"{rows} explanations", rows, bad, output, json, describe_reference(decomposition))
 
 
-def _opened(
+def _open(
     model: Path, plan: Plan, files: Files, output: Path | None = None, kind: str | None = None, live: bool = False
 ) -> tuple[Any, Any, Any]:
-    """The model, which must be of a kind, the source of its rows, and a counter of rows that cannot be used."""
+    """The model, which must be of ``kind`` if given, the source of its rows, and the tally of unusable rows."""
     from tunefree.model_files.trained import load
 
     check_outputs([output], [model, *files.data], standard_output=True)
@@ -103,15 +103,15 @@ def _opened(
     return trained, files.source(plan, live, trained.kind == "table"), bad_rows_of(plan)
 
 
-def _tell_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, note: str = "") -> None:
-    """Print how many rows were written, and the oddities of rows."""
+def _print_written(what: str, rows: int, bad: Any, output: Path, as_json: bool, note: str = "") -> None:
+    """Print the number of written rows, and the oddities of rows."""
     if as_json:
         from tunefree.report.findings import rows_of
         from tunefree.report.rendering import record
 
         typer.echo(texts.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
         return
-    tell_of_rows(bad)
+    print_row_notes(bad)
     for line in (note, f"{what} in {output}" if str(output) != "-" else ""):
         if line:
             typer.echo(line, err=True)
@@ -123,50 +123,43 @@ def evaluate(
     files: Files,
     by: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="Evaluate each value of a column as well; ranges of a number that has many."),
+        typer.Option(metavar="COL", help="Also evaluate by the values of a column, or by ranges of its numbers."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="Rows of one value of this column belong together: intervals are for independent groups.",
-        ),
+        typer.Option(metavar="COL", help="Column of groups of related rows; intervals assume independent groups."),
     ] = None,
     progressive: Annotated[
         bool,
         typer.Option(
-            "--progressive", help="Let the model learn each row after it has predicted it; its file stays as it is."
+            "--progressive", help="Let the model learn each row after predicting it; its file does not change."
         ),
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(
-            metavar="C",
-            help="Measure intervals of this coverage, as 0.9, too: how many rows they hold, their width and score.",
-        ),
+        typer.Option(metavar="C", help="Also evaluate prediction intervals of this coverage, such as 0.9."),
     ] = None,
     cost: Cost = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="P", help="Decide for the class where its probability is at least P.")
+        float | None, typer.Option(metavar="P", help="Decide for the class if its probability is at least P.")
     ] = None,
     class_: Decided = None,
     json: Json = False,
 ) -> None:
-    """Metrics of a model on data with known targets, with 95 % confidence intervals.
+    """Evaluate a model on data with known targets: metrics with 95 % confidence intervals.
 
-    Classes: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve and
-    average precision (of the second of two classes; of more, the mean over classes, each against the others), and the
-    confusion matrix. Numbers: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of
-    targets at or below the prediction. Intervals are for independent rows, or groups with --group: Wilson's for shares
-    of rows, and else those of a jackknife over 20 parts of the rows or groups.
+    Classification: log-loss, error, balanced error (the mean over classes), Brier score, F1, area under the ROC curve,
+    average precision (of the second of two classes; with more, the mean over one-vs-rest classes), and the confusion
+    matrix. Regression: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of targets
+    at or below the prediction. Confidence intervals assume independent rows, or groups with --group: Wilson intervals
+    for shares of rows, otherwise a jackknife over 20 parts of the rows or groups.
 
-    The calibration error compares the probability of each row's most probable class with how often it is right: the
-    mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. The share of the
-    rarest class is given by tenth of its probability. Rows have the weights that the model was
-    trained with, where their column is there.
+    The calibration error is the mean difference between the probability of the predicted class and its accuracy, over
+    15 bins of that probability with equal total weights. The share of the rarest class is given by tenth of its
+    probability. Rows have the weights of the training if the data have their column.
 
-    With --cost, --threshold or --class, decisions for a class are judged: sensitivity, specificity and predictive
-    values with Wilson's intervals, what a row costs, and the net benefit. For instance:
+    With --cost, --threshold or --class, decisions for a class are evaluated: sensitivity, specificity and predictive
+    values with Wilson intervals, the cost per row, and the net benefit. For instance:
 
     tunefree evaluate people.model test.csv --by education
 
@@ -182,9 +175,9 @@ def evaluate(
     from tunefree.workflows import evaluation
 
     costs = None if cost is None else Costs.parsed(cost)
-    trained, source, bad = _opened(model, plan, files, kind="linear" if progressive else None)
+    trained, source, bad = _open(model, plan, files, kind="linear" if progressive else None)
     result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group_of(trained, source, group))
-    tell_of_rows(bad)
+    print_row_notes(bad)
     blocks = performance.evaluation(trained, result, by)
     if (cost, threshold, class_) != (None, None, None):
         blocks += decisions(result.scored, trained.model.classes, class_, costs, threshold)
@@ -193,9 +186,9 @@ def evaluate(
 
 @dataclass(frozen=True)
 class EvaluationFiles(Files):
-    """The source of evaluation rows, if there are any."""
+    """The evaluation rows, which are optional."""
 
-    data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
+    data: Annotated[list[str], typer.Argument(help="Data with known targets to evaluate the model on.")] = field(
         default_factory=list
     )
 
@@ -206,16 +199,16 @@ def report(
     test: EvaluationFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     train: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows that the model has learned: peers learn these, too.")
+        list[str] | None, typer.Option(metavar="DATA", help="Training data of the model, on which peers are trained.")
     ] = None,
     cost: Cost = None,
     class_: Decided = None,
 ) -> None:
-    """Report on a model in one HTML file, which opens without a network.
+    """Write a report on a model to one HTML file, which opens without a network.
 
-    How well it predicts, in a sentence and in numbers; beside others, which is a constant, and with --train also a
-    logistic or ridge regression, a random forest and gradient boosting; what matters, where it is unsure, what looks
-    wrong with the data, who learned, what is guaranteed, and how to make the model again. For instance:
+    It has metrics; a comparison with a constant and, given --train, with a logistic or ridge regression, a random
+    forest and gradient boosting; important columns, uncertain regions, problems of the data, members of the model,
+    guarantees, and the command that reproduces the model. For instance:
 
     tunefree report people.model test.csv -o people.html
 
@@ -239,7 +232,7 @@ def report(
     source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     learned = replace(test, data=train).source(plan, is_table=True) if train else None
     document = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
-    tell_of_rows(bad)
+    print_row_notes(bad)
     page.write(document, output)
     if not files.is_installed():
         typer.echo(page.NO_CHARTS, err=True)
@@ -250,17 +243,17 @@ def compare(
     plan: Annotated[Plan, (*PROBLEM, "groups", "exposure")],
     files: Files,
     train: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="Rows to learn, instead of cross-validation.")
+        list[str] | None, typer.Option(metavar="DATA", help="Training data, instead of cross-validation.")
     ] = None,
     n_jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processors to use; by default all.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """A model beside a constant, a logistic or ridge regression, a random forest and gradient boosting.
+    """Compare a model with a constant, a logistic or ridge regression, a random forest and gradient boosting.
 
-    Differences are paired: all models predict the same rows. Peers are those of scikit-learn; they, and the model
-    unless one is named, learn the rows of --train and predict the others. Without --train, a model that is made here
-    and its peers learn and predict by 5-fold cross-validation. For instance:
+    Differences are paired: all models predict the same rows. The peers, from scikit-learn, learn the rows of --train
+    and predict the others, as does a new model unless one is named. Without --train, a new model and its peers learn
+    and predict by 5-fold cross-validation. For instance:
 
     tunefree compare people.csv --target income
 
@@ -276,7 +269,7 @@ def compare(
     from tunefree.workflows import trials
     from tunefree.workflows.evaluation import note_learned
 
-    names, files = _divided(files, plan, train)
+    names, files = _split_inputs(files, plan, train)
     models = {name: load(name) for name in names}
     first = next(iter(models.values()), None)
     bad, learning = (plan.bad_rows(), plan) if first is None else (bad_rows_of(plan), first.plan)
@@ -292,12 +285,12 @@ def compare(
     groups = plan.groups if first is None else group_of(first, source, plan.groups)
     tell = (lambda line: None) if quiet else partial(typer.echo, err=True)
     comparison = trials.compare(data, models, learned, n_jobs, groups, tell)
-    tell_of_rows(bad)
+    print_row_notes(bad)
     show(blocks_of_pairs(comparison), json)
 
 
-def _divided(files: Files, plan: Plan, train: list[str] | None) -> tuple[list[str], Files]:
-    """The models before the data, and the data; an error if models, data and options do not fit each other."""
+def _split_inputs(files: Files, plan: Plan, train: list[str] | None) -> tuple[list[str], Files]:
+    """The model files and the data files; an error if models, data and options do not match."""
     from tunefree.core.storage import is_model
 
     kinds = [is_model(name) for name in files.data]

@@ -1,4 +1,4 @@
-"""`tunefree serve`: a model in operation, over HTTP."""
+"""`tunefree serve`: predict and learn over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
 
 
 def serve(
-    model: Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote, or a store.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="Model file or store to serve.", show_default=False)],
     admission: Admission,
     keeping: Keeping,
     limits: Limits,
@@ -20,12 +20,12 @@ def serve(
         typer.Option(
             "--output",
             "-o",
-            help="The store, a folder, in which all that is learned is kept; by default nowhere.",
+            help="Folder of the store, which keeps all that is learned; by default nothing is kept.",
             rich_help_panel=KEEPING,
         ),
     ] = None,
 ) -> None:
-    """Predict and learn rows of JSON over HTTP.
+    """Serve a model over HTTP: predict and learn rows of JSON.
 
     For instance:
 
@@ -35,10 +35,10 @@ def serve(
 
     curl --json '{"id": 7, "rich": "no"}' localhost:8000/labels
 
-    POST /predict, /explain and /learn take a row or an array of rows; rows to learn have the target, too. POST /labels
-    takes ids with labels, of rows that were predicted before. GET /model tells what was learned. What was acknowledged
-    is kept, whenever the process ends: give the same command again to go on. SIGTERM, SIGHUP and Ctrl-C end it after
-    the requests that have come.
+    POST /predict, /explain and /learn take a row or an array of rows; rows to learn include the target. POST /labels
+    takes ids and labels of rows that were predicted before. GET /model returns the state of the model. A store keeps
+    all acknowledged rows even if the process is killed: repeat the command to continue. SIGTERM, SIGHUP and Ctrl-C end
+    the server after the requests received.
     """
     from tunefree.core import machine
     from tunefree.core.errors import ModelError
@@ -51,7 +51,7 @@ def serve(
     from tunefree.serving.service import Service, opened
 
     machine.share_freed_memory()
-    limits.token()  # one that cannot be used is an error before there is a store
+    limits.token()  # check the token before a store is created
     trained, folder = opened(model, output)
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}

@@ -1,4 +1,4 @@
-"""Learning from more rows than one machine holds: on Dask, whose workers learn shards that are merged."""
+"""Training on more rows than fit on one machine: Dask workers learn shards, whose results are merged."""
 
 from tunefree.distributed.engines import local_cluster
 from tunefree.distributed.training import train

@@ -1,16 +1,16 @@
-"""Learners of several shards as one: means of the states of learners that began with the same state.
+"""Joining of the learners of several shards, which began with the same state, by means of their states.
 
-The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. ScInOL2 has sums over the rows: of gradients (G), of their squares (S^2), and of the gains of its
-wealth (eta). It predicts eta G / (2 (S^2 + M^2)) where G is small, so shards that agree keep their prediction with
-means of these sums. Where a leaf has few rows in each of many shards, sums have to be added up, so that it moves as far
-as its rows together let it. Rows that no shard learned decide between the two.
+The mean of a coordinate (the statistics of a column or a leaf) is over the shards that learned about it, weighted by
+their rows. ScInOL2 has sums over the rows: of gradients (G), of their squares (S^2), and of the gains of its wealth
+(eta). It predicts eta G / (2 (S^2 + M^2)) where G is small, so with means of these sums, shards that agree keep their
+prediction. If a leaf has few rows in each of many shards, the sums must be added instead, so that its value moves as
+far as all of its rows support. Rows that no shard learned decide between means and sums.
 
-Only differences from the common start are sent, and no array in which there are none. Statistics are in units of the
-coordinate, powers of two that grow with its largest value; where shards differ, those with the largest unit are taken.
+Only differences from the common start are sent, and only arrays with differences. Statistics are in units of the
+coordinate, powers of two that grow with its largest value. If units differ, shards with smaller units are dropped.
 
-The sums of certificates add up, too: the inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any
-rows. In the order of the shards no row was known to the model that predicted it, as bounds on risks require.
+The sums of certificates are added, too: the inequality of :mod:`tunefree.theory.evidence` holds for any predictions of
+any rows. In the order of the shards, a row is always predicted before it is learned, as bounds on risks require.
 """
 
 from __future__ import annotations
@@ -32,45 +32,44 @@ from tunefree.pool.views import OF_COLUMNS, Steady
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.risk import Progressive
 
-OF_FEATURES = "of features"  # before the names of such statistics
-MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # of the rows
+OF_FEATURES = "of features"  # prefix of the names of statistics with one value or row for each coordinate
+MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # prefixes of means and of sums over rows
 SUMS = dict.fromkeys(
     (ScInOL2, LeafScInOL2), ("gradients", "squares", "wealth")
-)  # by learners; their other fields are means
-INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
-MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
+)  # fields that are sums, by learner; all other fields are means
+INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards whose statistics are kept
+MOVED_BY_NONE = 1e300  # total weight of earlier targets that keeps the mean of targets constant
 
 
 class Statistics(NamedTuple):
-    """Sums over shards of the changes that learning made to the state of one learner, or of one view."""
+    """Sums over shards of the changes to the state of one learner, or of one view."""
 
-    shards: int
-    weight: float  # of the shards: rows learned
-    weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
-    units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None where all are 1
-    sums: dict[str, np.ndarray]  # of differences times these weights, of arrays that changed; of single numbers the
-    #   largest
+    shards: int  # number of shards
+    weight: float  # rows learned in all shards
+    weights: np.ndarray  # (d,) rows learned in the shards that learned about each coordinate
+    units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None if all are 1
+    sums: dict[str, np.ndarray]  # weighted sums of differences, for arrays that changed; maxima of single numbers
     steepest: float  # largest slope of the objective
 
     def plus(self, other: Statistics) -> Statistics:
-        """The sums over the shards of both."""
-        kept = _largest_unit_masks(self, other)
+        """Return the sums over the shards of both."""
+        masks = _largest_unit_masks(self, other)
         sums = {}
         for name in self.sums | other.sums:
             terms = [s.sums[name] for s in (self, other) if name in s.sums]
             if not terms[0].ndim:
                 sums[name] = np.maximum.reduce(terms)
-            elif name.startswith(OF_FEATURES) and kept is not None:
-                flags = [flag for flag, s in zip(kept, (self, other), strict=True) if name in s.sums]
-                sums[name] = sum(_along(flag, term) * term for flag, term in zip(flags, terms, strict=True))
+            elif name.startswith(OF_FEATURES) and masks is not None:
+                flags = [flag for flag, s in zip(masks, (self, other), strict=True) if name in s.sums]
+                sums[name] = sum(_broadcastable(flag, term) * term for flag, term in zip(flags, terms, strict=True))
             else:
                 sums[name] = sum(terms)
         steepest = max(self.steepest, other.steepest)
         totals = self.shards + other.shards, self.weight + other.weight
-        if kept is None:
+        if masks is None:
             return Statistics(*totals, self.weights + other.weights, None, sums, steepest)
-        weights = kept[0] * self.weights + kept[1] * other.weights
-        units = np.where(kept[0], _units(self), _units(other))
+        weights = masks[0] * self.weights + masks[1] * other.weights
+        units = np.where(masks[0], _units(self), _units(other))
         return Statistics(*totals, weights, units, sums, steepest)
 
 
@@ -78,74 +77,74 @@ def _units(statistics: Statistics) -> np.ndarray:
     return np.ones(len(statistics.weights)) if statistics.units is None else statistics.units
 
 
-def _largest_unit_masks(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
-    """Masks (d,) of the coordinates in which each has the larger unit, or the same; None if all units are 1."""
-    if one.units is None and other.units is None:
+def _largest_unit_masks(first: Statistics, second: Statistics) -> list[np.ndarray] | None:
+    """Return masks (d,) of the coordinates in which each has the larger or an equal unit; None if all units are 1."""
+    if first.units is None and second.units is None:
         return None
-    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (one, other)]
+    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (first, second)]
     return [inverse == np.minimum(*inverses) for inverse in inverses]
 
 
 def learners(model: Model) -> Iterator[tuple[str, Any, Any]]:
-    """The learners and views of a pool that are joined: a name, the state, and who holds its objective; None of a view.
+    """Yield the joined learners and views of a pool: name, state, and owner of the objective (None for a view).
 
-    One that has learned no number yet does not know a unit of targets, so those of shards could not be joined.
+    A regression learner without any rows has no unit of targets yet, so it cannot be joined and is left out.
     """
     linear, growth = model.linear, model.pool.members.growth
     for name, view in linear.views.items():
         yield name, view, None
-    holders = {f"linear {place}": member for place, member in enumerate(linear.members)}
+    owners = {f"linear {index}": member for index, member in enumerate(linear.members)}
     for clock, kind, age, generation in [] if growth is None else growth.generations():
-        holders |= {f"{kind} of {clock}, {age}, {number}": part for number, part in enumerate(generation.living)}
-    for name, holder in holders.items():
-        if model.task == "classification" or holder.objective.unit > 0.0:
-            yield name, holder.state, holder
+        owners |= {f"{kind} of {clock}, {age}, {number}": learner for number, learner in enumerate(generation.living)}
+    for name, owner in owners.items():
+        if model.task == "classification" or owner.objective.unit > 0.0:
+            yield name, owner.state, owner
 
 
 def begin(model: Model) -> dict[str, dict[str, np.ndarray]]:
-    """Let the learners of a shard begin; copies of the statistics of all, by the names of both.
+    """Prepare the learners of a shard; return copies of their arrays, by the names of learner and array.
 
-    Those of numbers keep the mean of the targets, so that all shards learn differences from the same one.
+    In regression the mean of the targets is kept constant, so that all shards learn differences from the same mean.
     """
     states = {}
-    for name, state, holder in learners(model):
-        if holder is not None and model.task == "regression":
-            holder.objective.mass = MOVED_BY_NONE
-        states[name] = {key: array.copy() for key, array in _numbers(state).items()}
+    for name, state, owner in learners(model):
+        if owner is not None and model.task == "regression":
+            owner.objective.mass = MOVED_BY_NONE
+        states[name] = {key: array.copy() for key, array in _arrays(state).items()}
     return states
 
 
 def learned(model: Model, before: dict[str, dict[str, np.ndarray]], rows: int) -> dict[str, Statistics]:
-    """The statistics that the learners of a shard of ``rows`` rows added to the statistics ``before``."""
+    """Return the changes of the learners of a shard with ``rows`` rows since the arrays in ``before``."""
     statistics = {}
-    for name, state, holder in learners(model):
+    for name, state, owner in learners(model):
         if isinstance(state, Newton):
             subtract_waiting(state)
         if name in before:
-            steepest = 0.0 if holder is None else holder.objective.steepest
-            statistics[name] = _statistics(_numbers(state), before[name], steepest, float(rows))
+            steepest = 0.0 if owner is None else owner.objective.steepest
+            statistics[name] = _statistics(_arrays(state), before[name], steepest, float(rows))
     return statistics
 
 
 def join(model: Model, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
-    """Let the learners of the common start have what all shards of so many rows learned."""
-    for name, state, holder in learners(model):
+    """Add the changes in all shards, with ``rows`` rows, to the learners of the common start."""
+    for name, state, owner in learners(model):
         if name not in total:
             continue
-        for key, array in _numbers(state).items():  # views of what the learner has
+        for key, array in _arrays(state).items():  # views, which are modified in place
             _add(total[name], key, array, adds_sums)
-        if holder is not None:
-            holder.objective.steepest = total[name].steepest
+        if owner is not None:
+            owner.objective.steepest = total[name].steepest
             if model.task == "regression":
-                holder.objective.mass += rows
+                owner.objective.mass += rows
     linear = model.linear
     for member in linear.members:
         member.rows, member.mass = member.rows + rows, member.mass + rows
-    linear.keep(list(range(len(linear.members))))  # which reads the weights anew
+    linear.keep(list(range(len(linear.members))))  # keeps all members, and reloads their weights
 
 
 def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -> None:
-    """Add the mean difference of the shards, or the sum, to an array of the common start."""
+    """Add the mean difference of the shards, or its sum, to an array of the common start."""
     is_learned = statistics.weights > 0.0
     if key == INVERSE:
         array[is_learned] = _units(statistics)[is_learned]
@@ -154,15 +153,15 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -
     elif not array.ndim:
         array[...] = statistics.sums[key]
     elif key.startswith(SUM) and adds_sums:
-        array += statistics.sums[key] * (statistics.shards / statistics.weight)  # as many means as there are shards
+        array += statistics.sums[key] * (statistics.shards / statistics.weight)  # mean times the number of shards
     elif key.startswith(OF_FEATURES):
-        array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
+        array += statistics.sums[key] / _broadcastable(np.where(is_learned, statistics.weights, 1.0), array)
     else:
         array += statistics.sums[key] / statistics.weight
 
 
-def _numbers(state: Any) -> dict[str, np.ndarray]:
-    """The arrays of a learner or a view by name, not copied; single numbers have no axis."""
+def _arrays(state: Any) -> dict[str, np.ndarray]:
+    """Return views of the arrays of a learner or a view, by name; single numbers have shape ()."""
     if isinstance(state, Steady):
         fields = state._asdict().items()
         return {name: array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
@@ -175,8 +174,8 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     return numbers
 
 
-def _along(factors: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """One number for each coordinate, shaped so that it goes with an array (d, ...)."""
+def _broadcastable(factors: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """Reshape factors (d,) so that they broadcast with an array (d, ...)."""
     return factors.reshape(-1, *[1] * (array.ndim - 1))
 
 
@@ -201,21 +200,21 @@ def _statistics(
 
 
 class Proved(NamedTuple):
-    """Sums over rows."""
+    """Sums over rows of a record of the first pass."""
 
-    arrays: dict[str, np.ndarray]  # of the evidence, by the names of its parts
-    risks: dict[str, dict[str, Any]]  # progressive losses, by their names
-    targets: dict[str, float]  # in regression
+    arrays: dict[str, np.ndarray]  # arrays of the evidence, by name
+    risks: dict[str, dict[str, Any]]  # progressive losses, by name
+    targets: dict[str, float]  # sums of the targets in regression
 
     def plus(self, other: Proved) -> Proved:
-        """The sums over the rows of both."""
+        """Return the sums over the rows of both."""
         risks = {name: _sum_of_risks(risk, other.risks[name]) for name, risk in self.risks.items()}
         targets = {name: value + other.targets[name] for name, value in self.targets.items()}
         return Proved(_sum_of_evidence(self.arrays, other.arrays), risks, targets)
 
 
 def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Proved:
-    """The sums of a record; ``known`` are the targets that it began with."""
+    """Return the sums of a record; ``known`` are the targets at its start, which are subtracted."""
     risks = {name: asdict(risk) for name, risk in record.risks.items()}
     targets = {name: value - getattr(known, name) for name, value in asdict(record.targets).items()}
     return Proved(record.evidence.arrays(n_features), risks, targets)
@@ -229,21 +228,21 @@ def add_proved(record: FirstPassRecord, shard_sums: Proved, n_features: int, n_o
     record.targets = RunningMean(**total.targets)
 
 
-def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    sums = {name: one[name] + other[name] for name in ("rows", "total", "spread")}
-    return sums | {"ceiling": one["ceiling"], "unweighted": one["unweighted"] and other["unweighted"]}
+def _sum_of_risks(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    sums = {name: first[name] + second[name] for name in ("rows", "total", "spread")}
+    return sums | {"ceiling": first["ceiling"], "unweighted": first["unweighted"] and second["unweighted"]}
 
 
-def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _sum_of_evidence(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Gradients are in units of each feature, powers of two; the larger unit is kept."""
-    both = one, other
-    inverses = np.stack([arrays["inverse"] for arrays in both])
+    pair = first, second
+    inverses = np.stack([arrays["inverse"] for arrays in pair])
     known = np.where(inverses > 0.0, inverses, np.inf)
     joined = known.min(axis=0)
     joined[np.isinf(joined)] = 0.0
-    factors = joined / known  # 0 of features that are not known
-    sums = {name: one[name] + other[name] for name in one}
+    factors = joined / known  # 0 for unknown features
+    sums = {name: first[name] + second[name] for name in first}
     sums["inverse"] = joined
-    sums["largest"] = np.maximum(*(factor * arrays["largest"] for factor, arrays in zip(factors, both, strict=True)))
-    sums["gradients"] = sum(factor[:, None] * arrays["gradients"] for factor, arrays in zip(factors, both, strict=True))
+    sums["largest"] = np.maximum(*(factor * arrays["largest"] for factor, arrays in zip(factors, pair, strict=True)))
+    sums["gradients"] = sum(factor[:, None] * arrays["gradients"] for factor, arrays in zip(factors, pair, strict=True))
     return sums

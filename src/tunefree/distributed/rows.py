@@ -1,4 +1,4 @@
-"""Rows of a shard: with its own features and classes, and then as models take them, with those of all shards."""
+"""Rows of a shard: first with local feature ids and classes, then with the feature ids and classes of all shards."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class Beginning(NamedTuple):
-    """The options with which all shards are read, decided by the first rows."""
+    """The options for reading all shards, inferred from the first rows."""
 
     plan: Plan
-    kind: str  # of the encoder
-    encoder: EncoderState  # without features beyond the columns
+    kind: str  # kind of the encoder
+    encoder: EncoderState  # state with the columns, but without features of codes and words
     task: str
-    classes: list[Any]  # of the first rows, sorted
-    oddities: tuple[Reason, ...] = ()  # of columns, in the first rows
+    classes: list[Any]  # classes in the first rows, sorted
+    oddities: tuple[Reason, ...] = ()  # oddities of columns in the first rows
 
 
 NOTHING = Batch(table(np.zeros((0, 0)), [], np.zeros((0, 0))), np.zeros(0), np.zeros(0))
 
 
 class Survey(NamedTuple):
-    """The description of the rows of a shard, which is united with other shards."""
+    """The summary of the rows of a shard, which is merged with other shards."""
 
     n_rows: int
-    labels: list[Any]  # in the order of their first rows; none in regression
-    totals: list[float]  # what the rows of each weigh
+    labels: list[Any]  # in the order of first appearance; empty in regression
+    totals: list[float]  # total weight of the rows with each label
     encoder: EncoderState
     skipped: Tally  # rows that could not be used
-    problem: str | None = None  # why the shard could not be read, if it was skipped
+    problem: str | None = None  # reason why the shard could not be read, if it was skipped
 
 
 class LocalRows(NamedTuple):
-    """The rows of a shard as it was read: targets are numbers of its own classes, or numbers."""
+    """The rows of a shard with local ids: targets are indices into the shard's labels, or numbers."""
 
     rows: Batch
     survey: Survey
 
 
 def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | None:
-    """Look at the first rows of a shard, and of its file, as a reader of all would; None if there are none."""
-    bad = BadRows(skip=True, skip_unlabelled=True)  # the shards that hold bad rows will tell of them
+    """Infer the options from the first rows of a shard's file, as on one machine; None if the shard is empty."""
+    bad = BadRows(skip=True, skip_unlabelled=True)  # bad rows are reported later, when their shards are read
     for source, _, _ in shard.whole().sources(frames):
         reading = begin(source, plan, bad)
         blank, _ = blank_encoder(source, plan, bad)
-        arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns have the types of the first rows
+        arrays, header = blank.state()[0], reading.encoder.state()[1]  # no features, and the types of the first rows
         if "further" in header:
             header["further"]["rows"] = 0
         note_roles(reading, bad)
@@ -72,7 +72,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
 
 
 def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] = ()) -> LocalRows:
-    """Read the rows of a shard, or of its tables in memory; ``skips`` leaves out a shard that cannot be read."""
+    """Read the rows of a shard, or of its tables in memory; with ``skips``, leave out a shard that cannot be read."""
     try:
         return _read(shard, beginning, frames)
     except (DataError, OSError) as error:
@@ -100,7 +100,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
 
 
 def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
-    """Chunks of a table up to so many rows; of lines all."""
+    """Yield chunks up to a number of rows; all chunks if it is None."""
     for chunk in chunks:
         yield chunk if rows is None else chunk._replace(data=chunk.data.slice(0, rows))
         if rows is not None and (rows := rows - chunk.data.num_rows) <= 0:
@@ -108,26 +108,26 @@ def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
 
 
 def _codes(y: Labels, known: dict[Any, int]) -> np.ndarray:
-    """The numbers of labels among those that are known, to which new ones are added in the order of their rows."""
+    """Map labels to indices by ``known``, to which new labels are added in the order of first appearance."""
     for code in dict.fromkeys(y.codes.tolist()):
         known.setdefault(y.values[code], len(known))
     return np.array([known.get(value, 0) for value in y.values] or [0], np.float64)[y.codes]
 
 
 class United(NamedTuple):
-    """The description of the rows of all shards."""
+    """The summary of the rows of all shards."""
 
     encoder: Any
     classes: list[Any]
-    offsets: list[int]  # rows before each shard, and all rows at the end
-    skipped: Tally  # of all shards; the first row of a reason is that of the first shard
-    problems: list[str]
-    totals: dict[str, float]  # what the rows of each class weigh
+    offsets: list[int]  # (shards + 1,) number of rows before each shard; the last is the total
+    skipped: Tally  # rows of all shards that could not be used
+    problems: list[str]  # reasons why shards were skipped
+    totals: dict[str, float]  # total weight of the rows of each class
 
 
 def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
-    """Unite the dictionaries and labels of shards in their order: features then have the numbers that one reader of all
-    rows would have given them."""
+    """Merge the dictionaries and labels of shards in their order, so that features get the same ids as if one reader
+    had read all rows."""
     encoder = encoder_of(beginning.kind).restore(*beginning.encoder)
     if not hasattr(encoder, "absorb"):
         raise DataError(f"rows of {beginning.kind} cannot be spread", remedy="train on one machine")
@@ -148,15 +148,15 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
 
 
 class Sizes(NamedTuple):
-    """Numbers of rows: of all shards, of the common start, and of the end."""
+    """Numbers of rows in the phases of training."""
 
-    rows: int
-    sample: int  # that the common start learns
-    last: int  # that are learned when shards are joined, or a few less
+    rows: int  # rows of all shards
+    sample: int  # rows that the common start learns
+    last: int  # rows that are learned after the shards are joined, at most
 
 
 class Prepared(NamedTuple):
-    """A shard, ready to be learned."""
+    """A shard that is ready for learning, divided by phase."""
 
     sample: Batch
     last: Batch
@@ -172,13 +172,13 @@ def prepared(
     shard: Shard,
     frames: Sequence[Any] = (),
 ) -> Prepared:
-    """Number features and classes as all shards do, and take apart what others learn.
+    """Map features and classes to the ids of all shards, and divide the rows by phase.
 
-    ``united`` has the encoder of all shards, and the weights of classes; ``offset`` rows are in the shards before.
-    ``local`` was read from the shard, or its frames.
+    ``united`` has the encoder of all shards, and the weights of classes. ``offset`` is the number of rows in earlier
+    shards. ``local`` was read from the shard, or from ``frames``.
     """
     ids = _ids_in(united, *local.survey.encoder)
-    if ids is None and len(local.rows.weight):  # it knew other columns, so its numbers mean other things
+    if ids is None and len(local.rows.weight):  # its columns differ, so its ids cannot be mapped
         local = read(shard, united, False, frames)
     rows, labels = local.rows, local.survey.labels
     if not len(rows.weight):
@@ -195,18 +195,18 @@ def prepared(
 
 
 def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
-    """The features of all shards, by their ids in the encoder of one; None if its columns were others."""
+    """Return the id in all shards of each id of one encoder; None if its columns are different."""
     encoder = encoder_of(united.kind).restore(*united.encoder)
     if isinstance(encoder, LineEncoder):
         return ids_of(encoder.keys, arrays["keys"])
-    same = encoder.state()[1]["columns"] == header["columns"]
-    return ids_of(encoder.ids.keys, arrays["keys"]) if same else None
+    has_same_columns = encoder.state()[1]["columns"] == header["columns"]
+    return ids_of(encoder.ids.keys, arrays["keys"]) if has_same_columns else None
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:
-    """A mask of the ``n`` rows from number ``start`` on that are in a sample of ``size`` of all rows.
+    """Return a mask of the ``n`` rows from row ``start`` on that are in a sample of ``size`` of all ``rows``.
 
-    One row is drawn from each of as many stretches of equal length, so a sample is in the order of the rows.
+    One row is drawn from each of ``size`` intervals of equal length.
 
     >>> drawn(100, 10, 0, 100).sum(), drawn(100, 10, 0, 10).sum(), drawn(5, 9, 0, 5).all()
     (np.int64(10), np.int64(1), np.True_)
@@ -215,14 +215,14 @@ def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray
         return np.full(n, size > 0)
     edges = np.arange(size + 1) * rows // size
     numbers = edges[:-1] + (hashed(2 * np.arange(size) + draw) % np.diff(edges).astype(np.uint64)).astype(np.int64)
-    places = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start
+    indices = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + n)] - start
     is_drawn = np.zeros(n, bool)
-    is_drawn[places] = True
+    is_drawn[indices] = True
     return is_drawn
 
 
 def gathered(rows_of_shards: Sequence[Batch]) -> Batch:
-    """The rows of several shards, in the order of these."""
+    """Concatenate the rows of several shards."""
     filled = [rows for rows in rows_of_shards if len(rows.weight)]
     if not filled:
         return NOTHING

@@ -1,13 +1,13 @@
-"""The passes of workers: the common start on a sample of all shards, then each shard from that start on, then the end.
+"""The phases of learning: the common start on a sample of all shards, then each shard from that start, then the end.
 
-The start is a pool like any other, whose rows are in random order: it has no windows of latest rows. A part of the
-sample comes after the last generation was born, so that learners on its leaves have begun when shards go on. In shards
-the online members and the newest generation of each kind learn. No generation is born, and the mixture predicts with
-the weights that it has, since what members learn does not depend on it. What they learned is joined, and goes on with
-some last rows of all shards. These tell the mixture what became of members: where files are sorted by class, learners
-that follow their shard are worse than before.
+The start is an ordinary pool that learns rows in random order, so it needs no windows of latest rows. The last part of
+the sample is learned after the last generation was born, so that the learners on its leaves have begun before the
+shards. In shards, the online members and the newest generation of each kind learn. No generation is born, and the
+weights of the mixture stay constant, since members learn independently of them. After joining, the pool learns some
+last rows of all shards. From these rows the mixture learns new weights of the members: if files are sorted by class,
+learners that adapted to their shard are worse than before.
 
-The start and the end are tasks that all shards wait for, so they use all cores of their machine.
+The start and the end are tasks for which all shards wait, so they use all cores of their machine.
 """
 
 from __future__ import annotations
@@ -31,56 +31,56 @@ from tunefree.pool.targets import Labels, RunningMean, RunningMetrics
 from tunefree.stream.batch import Batch
 from tunefree.training.one_pass import blank, one_pass
 
-BLOCK = 2**13  # rows that a model is handed at a time
+BLOCK = 2**13  # rows that a model learns at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class Start(NamedTuple):
-    """A model, and how it went so far."""
+    """A model and its metrics so far."""
 
     model: ModelState
-    metrics: dict[str, Any]  # of its predictions of rows before it learned each
+    metrics: dict[str, Any]  # progressive metrics: each row is predicted before it is learned
 
 
 class Passed(NamedTuple):
-    """Sums over shards of the statistics that they learned."""
+    """Sums over shards of their results."""
 
-    rows: int  # with a weight above 0
-    mass: float  # their weights, in the unit of the pool
-    n_known: int  # of these that were known
+    rows: int  # number of rows with a weight above 0
+    mass: float  # total weight of these rows, in the unit of the pool
+    n_known: int  # increase of the pool's ``n_known``
     metrics: dict[str, Any]
     learners: dict[str, Statistics]
-    proved: Proved | None  # None where there are no rows
+    proved: Proved | None  # None without rows
 
     def plus(self, other: Passed) -> Passed:
-        """The sums over the shards of both."""
+        """Return the sums over the shards of both."""
         if self.proved is None or other.proved is None:
             return other if self.proved is None else self
         counts = self.rows + other.rows, self.mass + other.mass, self.n_known + other.n_known
         metrics = {name: value + other.metrics[name] for name, value in self.metrics.items()}
-        known = [name for name in self.learners if name in other.learners]  # not of shards with rows too wide for trees
+        known = [name for name in self.learners if name in other.learners]  # shards with too wide rows have no trees
         learners = {name: self.learners[name].plus(other.learners[name]) for name in known}
         return Passed(*counts, metrics, learners, self.proved.plus(other.proved))
 
     @classmethod
     def restored(cls, saved: Sequence[Any]) -> Passed:
-        """The sums that a journal holds as nested lists."""
+        """Restore sums from the nested lists of a journal."""
         total = cls(*saved)
         learners = {name: Statistics(*statistics) for name, statistics in total.learners.items()}
         return total._replace(learners=learners, proved=None if total.proved is None else Proved(*total.proved))
 
 
 def plus(*parts: Passed) -> Passed:
-    """The sum of several, in their order."""
+    """Return the sum of several parts, added in order."""
     return reduce(Passed.plus, parts)
 
 
 def started(
     beginning: Beginning, classes: Sequence[Any], n_features: int, sample: Sequence[Batch], is_all: bool
 ) -> Start:
-    """The common start, which is the pass of one machine in the order of the rows where the sample ``is_all`` rows."""
-    known = list(beginning.classes if is_all else classes)
-    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known, n_features=n_features)
+    """Learn the common start; if the sample ``is_all`` rows, this equals training on one machine in the rows' order."""
+    known_classes = list(beginning.classes if is_all else classes)
+    model = Model(beginning.task, "pool", beginning.plan.loss, classes=known_classes, n_features=n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
@@ -100,7 +100,7 @@ def started(
 
 
 def following(start: Start) -> ModelState:
-    """The state that shards go on from: the members of the start, without records of the rows so far."""
+    """Return the initial state of shards: the members of the start, without records of the rows so far."""
     model = restored(*start.model)
     targets = model.record.targets
     model.record = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
@@ -114,34 +114,34 @@ def following(start: Start) -> ModelState:
 
 
 def learned(shard: Prepared, state: ModelState) -> Passed:
-    """The statistics of a shard that learns from the state :func:`following` the common start."""
+    """Learn a shard from the state of :func:`following`, and return its statistics."""
     rows = shard.rest
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = restored(*state), RunningMetrics()
     for growth in _growths(model):
         growth.only_newest()
-    pool, known = model.pool, RunningMean(**asdict(model.record.targets))
+    pool, targets = model.pool, RunningMean(**asdict(model.record.targets))
     pool.only_members_learn = True
-    begun = pool.rows, pool.relative.mass, pool.n_known
+    before_shard = pool.rows, pool.relative.mass, pool.n_known
     before = joining.begin(model)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, model.classes, metrics)
-    counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_known - begun[2]
-    sums = joining.proved(model.record, model.n_features, known)
+    counts = pool.rows - before_shard[0], pool.relative.mass - before_shard[1], pool.n_known - before_shard[2]
+    sums = joining.proved(model.record, model.n_features, targets)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
 
 def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
-    """The common start with what all shards learned, which goes on with the last rows, and ends its pass.
+    """Add the results of all shards to the common start, learn the last rows, and finish the pass.
 
-    Sums over rows are averaged, or added up if the last rows are then predicted better. The predictions of the means
-    are recorded in both cases, since these were not chosen by the rows that they predict.
+    Sums over rows are averaged, or added if the last rows are then predicted better. The record of the averaged model
+    is used in both cases, because it is not selected by the rows that it predicts.
     """
     rows = shuffled(gathered(last))
     with threads.one_for_products():
-        means, means_metrics = _end(start, total, rows, adds_sums=False)
-        sums, sums_metrics = _end(start, total, rows, adds_sums=True)
+        means, means_metrics = _joined_model(start, total, rows, adds_sums=False)
+        sums, sums_metrics = _joined_model(start, total, rows, adds_sums=True)
     model = sums if sums_metrics.loss < means_metrics.loss else means
     model.record = means.record
     model.pool.has_finished = True
@@ -151,8 +151,8 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
     return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
 
 
-def _end(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
-    """A joined model that has learned the last rows, and how it predicted these."""
+def _joined_model(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Model, RunningMetrics]:
+    """Join a model and let it learn the last rows; return it with the metrics of these rows."""
     model, metrics = restored(*start.model), RunningMetrics()
     if total.proved is not None:
         joining.add_proved(model.record, total.proved, model.n_features, model.n_outputs)
@@ -168,17 +168,17 @@ def _end(start: Start, total: Passed, rows: Batch, adds_sums: bool) -> tuple[Mod
 
 
 def shuffled(rows: Batch) -> Batch:
-    """Rows in a random order that is always the same: how files are sorted must not be learned."""
+    """Shuffle rows with a constant seed, so that the order of files is not learned."""
     return rows.at(np.random.default_rng(0).permutation(len(rows.weight)))
 
 
 def _growths(model: Model) -> list[Growth]:
-    """The growth of the generations of a model in a list; empty if rows are too wide for trees."""
+    """Return the growth of the generations of a model in a list; empty if rows are too wide for trees."""
     return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
 def _learn(model: Model, rows: Batch, classes: Sequence[Any], metrics: RunningMetrics) -> None:
-    """Train a model on rows whose targets are numbers of ``classes``, and add the losses to the metrics."""
+    """Train a model on rows whose targets are indices into ``classes``, and add the losses to the metrics."""
     trained, n = blank(model), len(rows.weight)
     trained.progress.progressive = [metrics]
     blocks = (rows.part(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))

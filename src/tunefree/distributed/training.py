@@ -1,7 +1,7 @@
-"""Learning from more rows than one machine holds: the phases from the first rows to a model, computed by Dask workers.
+"""Training on more rows than fit on one machine: the phases from the first rows to a model, computed by Dask workers.
 
-An engine (:mod:`tunefree.distributed.engines`) calls functions for each shard and adds up what they return by a fixed
-tree over the shards' numbers. Everything here depends on the shards alone, not on who computed what, when or how often.
+An engine (:mod:`tunefree.distributed.engines`) calls functions for each shard and adds their results in a fixed order.
+All results depend on the shards only, not on the workers, or on when or how often a task runs.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from tunefree.stream.source import Source, open_source
 from tunefree.training import targets
 from tunefree.training.training import check_weighed
 
-SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
-SAMPLE_OF = 2  # it learns one of so many, as long as trees are grown on all of them
-LAST = 2**14  # other rows that are learned when shards are joined
-LAST_OF = 8  # of as many rows beside the sample at most one is one of these
-JOURNAL = "journal"  # the kind of file of one
-ARRAY = "$array"  # the key of the place of an array in a journal
-TARGET = "(target)"  # the name of the targets of an array
+SAMPLE = 2**17  # minimum number of rows that the common start learns, on one worker
+SAMPLE_OF = 2  # of more than twice as many rows it learns one half, at most the number on which trees are grown
+LAST = 2**14  # maximum number of other rows that are learned after the shards are joined
+LAST_OF = 8  # at most one eighth of the rows outside the sample are such rows
+JOURNAL = "journal"  # kind of a journal file in its header
+ARRAY = "$array"  # key of a reference to an array in the JSON of a journal
+TARGET = "(target)"  # column name of the targets of an array
 
 Tell = Callable[[str], None]
 
@@ -55,14 +55,14 @@ class Parts(NamedTuple):
     """The data, cut into shards."""
 
     shards: list[Shard]
-    frames: list[list[Any]]  # handles of the tables of each shard; none of shards of files
+    frames: list[list[Any]]  # handles of the tables of each shard; empty for shards of files
 
 
 class Journal:
-    """Sums of rounds, in a file that is written whole after each; nothing is kept without a path.
+    """The results of rounds, in a file that is rewritten after each round; without a path nothing is saved.
 
-    All that is done between rounds depends on these sums alone. So a training that ``resumes`` reads the rows anew,
-    takes the sums of the rounds that were done from the file, and ends with the same bytes as if nothing had happened.
+    All computations between rounds depend only on these results. A training that ``resumes`` reads the rows again,
+    loads the results of completed rounds from the file, and gives the same model, to the byte, as without interruption.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, resumes: bool = False) -> None:
@@ -72,9 +72,9 @@ class Journal:
         self.rounds: dict[str, str] = {}  # JSON
         self.resumes = resumes and self.path is not None and self.path.exists()
 
-    def begin(self, *described: Any) -> None:
-        """Training begins, of data and a plan that are so described; a ModelError if the file is of another one."""
-        text = json.dumps(described, sort_keys=True, default=str)
+    def begin(self, *description: Any) -> None:
+        """Begin a training with this description; raise a ModelError if the file belongs to another training."""
+        text = json.dumps(description, sort_keys=True, default=str)
         self.identity = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         if not self.resumes or self.path is None:
             return
@@ -85,10 +85,10 @@ class Journal:
         self.rounds = header["rounds"]
 
     def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
-        """The handle of the result of a round: from the file, or learned now and then written to it.
+        """Return the handle of the result of a round: loaded from the file, or learned now and saved.
 
-        A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
-        stays with the workers.
+        ``restored`` converts the nested lists in the file to a value like that of ``learn``. Without a file, the result
+        stays on the workers.
         """
         if stage in self.rounds:
             return engine.hold(stage, restored(json.loads(self.rounds[stage], object_hook=self._restored)))
@@ -99,13 +99,13 @@ class Journal:
         return handle
 
     def _reference(self, array: np.ndarray) -> dict[str, str]:
-        """The place of an array in the file, for JSON."""
+        """Store an array, and return a reference to it for JSON."""
         name = str(len(self.arrays))
         self.arrays[name] = array
         return {ARRAY: name}
 
     def _restored(self, pairs: dict[str, Any]) -> Any:
-        """The array at a place in the file, or any other dict."""
+        """Resolve a reference to an array; return any other dict unchanged."""
         return self.arrays[pairs[ARRAY]] if ARRAY in pairs else pairs
 
 
@@ -129,22 +129,22 @@ def train(
     ----------
     client : distributed.Client
     data : path, sequence of paths, Source, Dask DataFrame, Dask array, or list of delayed tables
-        Files must be where all workers find them under the same names. Texts are cut at line ends and Parquet files
-        between row groups; collections between partitions.
+        Files must have the same paths on all workers. Texts are cut at line ends, Parquet files between row groups, and
+        collections between partitions.
     target : str, optional
         The column to predict; None for lines with labels and for arrays.
     y : Dask array or Series, optional
-        The targets of a Dask array, cut as its rows are.
+        The targets of a Dask array, with the same chunks of rows.
     plan : Plan, optional
-        What is to be learned, in the place of ``target`` and ``options``.
+        The options of training, instead of ``target`` and ``options``.
     shard_rows : int, default 16384
-        Rows that a shard has at least, if there are as many; smaller neighbours are joined.
+        Minimum number of rows of a shard, if there are as many; smaller adjacent parts are joined.
     on_bad_shard : {"error", "skip"}, default "error"
-        What to do with a shard that cannot be read: error, or skip.
+        Handling of a shard that cannot be read: raise an error, or skip it.
     checkpoint : path, optional
-        File to which the sums of each round are saved.
+        File to which the results of each round are saved.
     resume : bool, default False
-        Go on after the last round in the checkpoint, if there is one. The model is then the same, to the byte.
+        Continue after the last round in the checkpoint, if there is one. The model is then the same, to the byte.
     tell : function, optional
         Called with a line after each round.
     **options
@@ -153,13 +153,13 @@ def train(
     Returns
     -------
     TuneFreeClassifier or TuneFreeRegressor
-        Fitted, as :func:`tunefree.train` returns it. It depends on the shards, not on how many workers there are, nor
-        on which of them were lost.
+        Fitted, as from :func:`tunefree.train`. It depends on the shards, but not on the number of workers, nor on lost
+        workers.
 
     Raises
     ------
     DataError, ModelError
-        If rows cannot be used, a shard cannot be read, or workers die again and again.
+        If rows cannot be used, a shard cannot be read, or workers die repeatedly.
     """
     plan = plan_of({"target": target, **options}) if plan is None else plan
     check(plan)
@@ -182,27 +182,27 @@ def train(
 def learn(
     engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = False, journal: Journal | None = None
 ) -> Trained:
-    """Learn a model from shards; ``skips`` leaves out those that cannot be read.
+    """Learn a model from shards; with ``skips``, leave out shards that cannot be read.
 
-    ``tell`` is called with a line after each round, and the journal keeps the sums of each.
+    ``tell`` is called with a line after each round, and the journal saves the result of each round.
     """
     check(plan)
     journal = journal or Journal()
-    beginning, local, whole = _read(engine, parts, plan, skips, tell)
-    rows, n_filled = whole.offsets[-1], sum(start < stop for start, stop in pairwise(whole.offsets))
+    beginning, local, merged = _read(engine, parts, plan, skips, tell)
+    rows, n_filled = merged.offsets[-1], sum(start < stop for start, stop in pairwise(merged.offsets))
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
-    journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
-    handle = engine.hold("united", beginning._replace(encoder=whole.encoder.state()))
-    shards = zip(local, whole.offsets, parts.shards, parts.frames, strict=False)
-    items = [(rows, handle, whole.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
+    journal.begin(plan.changed(), parts.shards, merged.offsets, merged.classes, merged.encoder.n_features, sizes)
+    handle = engine.hold("united", beginning._replace(encoder=merged.encoder.state()))
+    shards = zip(local, merged.offsets, parts.shards, parts.frames, strict=False)
+    items = [(rows, handle, merged.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
     ready = engine.each("prepare", prepared, items)
     del local, items
 
     def start_of() -> Any:
         parts_of_sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
-        described = beginning, whole.classes, whole.encoder.n_features
-        return engine.one("start", shard_pass.started, *described, parts_of_sample, sample == rows)
+        arguments = beginning, merged.classes, merged.encoder.n_features
+        return engine.one("start", shard_pass.started, *arguments, parts_of_sample, sample == rows)
 
     def total_of() -> Any:
         state = engine.one("following", shard_pass.following, start)
@@ -220,15 +220,15 @@ def learn(
         end = engine.one("join", shard_pass.joined, start, total, last)
     model, sums = engine.value(end)
     progress = Progress(complete=True, number=1, progressive=[RunningMetrics(**sums)])
-    progress.tally = whole.skipped
-    trained = Trained(restored(*model), whole.encoder, beginning.kind, beginning.plan, progress)
+    progress.tally = merged.skipped
+    trained = Trained(restored(*model), merged.encoder, beginning.kind, beginning.plan, progress)
     check_weighed(trained)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained
 
 
 def rows_of_start(rows: int) -> int:
-    """The number of rows that the common start learns.
+    """Return the number of rows that the common start learns.
 
     >>> [rows_of_start(n) for n in (1000, 200_000, 500_000, 10**9)]
     [1000, 131072, 250000, 1048576]
@@ -237,7 +237,7 @@ def rows_of_start(rows: int) -> int:
 
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
-    """The metrics of predictions of rows before they were learned."""
+    """Return progressive metrics, of predictions of rows before they are learned."""
     return RunningMetrics(**engine.value(engine.one("metrics", attrgetter("metrics"), handle)))
 
 
@@ -250,32 +250,32 @@ def check(plan: Plan) -> None:
 
 
 def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
-    """Let workers read their shards, and unite their dictionaries and classes."""
+    """Let workers read the shards, and merge their dictionaries and classes."""
     pairs = list(zip(parts.shards, parts.frames, strict=True))
-    looks = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
-    beginning: Beginning | None = next(filter(None, looks), None)
+    beginnings = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
+    beginning: Beginning | None = next(filter(None, beginnings), None)
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
     handle = engine.hold("beginning", beginning)
     local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
-    whole = united(beginning, surveys)
-    for problem in whole.problems:
+    merged = united(beginning, surveys)
+    for problem in merged.problems:
         tell(f"skipped: {problem}")
-    if not whole.offsets[-1]:
+    if not merged.offsets[-1]:
         raise DataError("no row could be used", remedy="see the messages about skipped rows")
-    if beginning.task == "classification" and len(whole.classes) < 2:
-        raise DataError(f"the target has one class only, {whole.classes[0]!r}", remedy="give data with two classes")
-    targets.check_class_weight(plan, beginning.task, whole.classes, complete=True)
+    if beginning.task == "classification" and len(merged.classes) < 2:
+        raise DataError(f"the target has one class only, {merged.classes[0]!r}", remedy="give data with two classes")
+    targets.check_class_weight(plan, beginning.task, merged.classes, complete=True)
     if targets.is_balanced(plan):
-        weights = targets.balancing(whole.totals)
+        weights = targets.balancing(merged.totals)
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
-    tell(f"read {whole.offsets[-1]:,} rows in {len(local)} shards: {whole.encoder.n_features:,} features")
-    return beginning, local, whole
+    tell(f"read {merged.offsets[-1]:,} rows in {len(local)} shards: {merged.encoder.n_features:,} features")
+    return beginning, local, merged
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
-    """The shards of files, which workers cut into pieces."""
+    """Return the shards of files, which workers cut into pieces."""
     if not source.files:
         raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
     if not source.rewindable:
@@ -288,25 +288,25 @@ def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
 
 
 def _absolute(file: str) -> str:
-    """The file with its absolute path: workers have other working directories."""
-    named = os.path.abspath(file)
+    """Make the path of a file absolute, because workers have other working directories."""
+    path = os.path.abspath(file)
     if not isinstance(file, TextFile):
-        return named
-    return TextFile(named, **vars(file.but(end=None, chunk_size=None)))
+        return path
+    return TextFile(path, **vars(file.but(end=None, chunk_size=None)))
 
 
 def is_collection(data: Any) -> bool:
-    """Whether data are a collection of Dask, or delayed tables."""
+    """Whether data are a Dask collection, or a list of delayed tables."""
     return hasattr(data, "__dask_graph__") or (
         isinstance(data, list | tuple) and len(data) > 0 and all(hasattr(table, "__dask_graph__") for table in data)
     )
 
 
 def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) -> tuple[Parts, Plan]:
-    """The shards of a collection, and the plan with the name of its targets.
+    """Return the shards of a collection, and the plan with the name of its targets.
 
-    Partitions are joined until each shard has rows enough; their rows are counted. They are computed once, and stay on
-    the workers until the rows of their shards have been numbered.
+    Partitions are joined until each shard has enough rows. They are computed once, and stay on the workers until the
+    features of their shards are mapped to the ids of all shards.
     """
     if hasattr(data, "columns") or isinstance(data, list | tuple):
         if y is not None:
@@ -320,16 +320,16 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
     rows = engine.values(engine.each("count", len, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
-    return Parts(shards, [[tables[place] for place in group] for group in groups]), plan
+    return Parts(shards, [[tables[index] for index in group] for group in groups]), plan
 
 
 def _computed(engine: Any, delayed: Any) -> list[Any]:
-    """Handles of partitions, which are computed on workers."""
+    """Compute partitions on workers, and return their handles."""
     return list(engine.client.compute(delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)))
 
 
 def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
-    """Handles of tables, one for each block of rows."""
+    """Return handles of tables, one for each block of rows."""
     if X.ndim != 2:
         raise DataError(f"an array of {X.ndim} dimensions is not a table", remedy="reshape it to (rows, columns)")
     if X.numblocks[1] > 1:
@@ -342,7 +342,7 @@ def _array_tables(engine: Any, X: Any, y: Any) -> list[Any]:
 
 
 def table_of(X: Any, y: Any) -> Any:
-    """A block of rows and their targets as one table, with columns x0, x1, ...
+    """Combine a block of rows and their targets to a table with columns x0, x1, ...
 
     >>> table_of(np.array([[1.0, 2.0]]), np.array(["yes"])).to_pydict()
     {'x0': [1.0], 'x1': [2.0], '(target)': ['yes']}
@@ -352,5 +352,5 @@ def table_of(X: Any, y: Any) -> Any:
     if sparse.issparse(X):
         raise DataError("blocks of sparse matrices are not spread", remedy="write svmlight files, and name these")
     dense = np.asarray(X)
-    columns = {f"x{place}": np.ascontiguousarray(dense[:, place]) for place in range(dense.shape[1])}
+    columns = {f"x{column}": np.ascontiguousarray(dense[:, column]) for column in range(dense.shape[1])}
     return pa.table({**columns, TARGET: pa.array(np.asarray(y))})

@@ -1,7 +1,7 @@
-"""Generations: batch models of the rows so far, grown on the way, whose leaves go on learning.
+"""Generations: batch models that are grown during the stream on the rows so far, and whose leaves keep learning.
 
-Rows become columns (:mod:`columns`), some are kept (:mod:`reservoir`), trees and linear models are grown on them
-(:mod:`kinds`), and learners of the papers correct these row by row (:mod:`leaves`, :mod:`generation`).
+Rows become columns (:mod:`columns`), and some rows are kept (:mod:`reservoir`). Trees and linear models are grown on
+them (:mod:`kinds`), and online learners correct their predictions row by row (:mod:`leaves`, :mod:`generation`).
 
 This package may import learners, losses and core. A new kind of generation is an entry of ``kinds.KINDS``.
 """

@@ -1,7 +1,7 @@
 """Columns as codes of one byte: quantile bins of numbers, and categories in the order of their mean target.
 
-A code is the number of edges up to a number, or the rank of a category; MISSING stands for nothing known, and for a
-category that was not there when the bins were made.
+A code is the number of edges up to a number, or the rank of a category. MISSING is the code of missing values, and of
+categories that are not in the bins.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.schema import Limits
 
 MISSING = 255
-MOST_CODES = 254  # of a column
-MOST_QUANTILE_ROWS = 2**16  # from which quantiles are taken
-BLOCK = 64  # rows
-PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
+MOST_CODES = 254  # per column
+MOST_QUANTILE_ROWS = 2**16  # rows from which quantiles are computed
+BLOCK = 64  # rows per block
+PRIOR_ROWS = 10.0  # added rows with the mean target, in the mean of a category
 
 
 class Bins(NamedTuple):
-    """The bins by which columns become codes."""
+    """The bins that map columns to codes."""
 
     # (c + 1,): column j has the points starts[j] .. starts[j + 1]
     starts: Annotated[np.ndarray, "int64[starts]", Limits(ascends_to="points")]
-    points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of a number, ids of categories
+    points: Annotated[np.ndarray, "float64[points]"]  # ascending in a column: edges of numbers, or ids of categories
     ranks: Annotated[np.ndarray, "uint8[points]"]  # the code of each category; 0 for edges
     is_categorical: Annotated[np.ndarray, "bool[columns]"]
 
     @property
     def n_codes(self) -> np.ndarray:
-        """Codes (c,) int64 of each column, without the missing one."""
+        """The number of codes (c,) int64 of each column, without MISSING."""
         counts = np.diff(self.starts)
         n_codes = counts + 1
         for c in np.flatnonzero(self.is_categorical).tolist():
@@ -59,7 +59,7 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
 
 
 def _edges(column: np.ndarray) -> np.ndarray:
-    """Points between neighbouring numbers of a column: so a map that keeps their order keeps the codes."""
+    """Edges between neighbouring values of a column: codes depend only on the order of the values."""
     known = column[~np.isnan(column)]
     if len(known) > MOST_QUANTILE_ROWS:
         known = known[np.linspace(0, len(known) - 1, MOST_QUANTILE_ROWS).astype(np.int64)]
@@ -68,7 +68,7 @@ def _edges(column: np.ndarray) -> np.ndarray:
     if len(values) > MOST_CODES:
         _write_ends(counts, MOST_CODES, ends)
     below, above = values[:-1][ends[:-1]], values[1:][ends[:-1]]
-    middle = below / 2.0 + above / 2.0  # no sum that overflows
+    middle = below / 2.0 + above / 2.0  # halves, as a sum might overflow
     return np.where((middle > below) & (middle <= above), middle, above)
 
 
@@ -97,19 +97,19 @@ def _write_ends(
 
 
 def _ranks(ids: np.ndarray, column: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The ranks of the categories of a column by their mean scores; neighbours share one where there are too many."""
+    """Ranks of the categories of a column by their mean scores; neighbours share a rank if there are too many."""
     known = ~np.isnan(column)
-    places = np.searchsorted(ids, column[known])
-    away = scores[known] - (scores.mean() if len(scores) else 0.0)
-    counts, sums = np.bincount(places, minlength=len(ids)), np.bincount(places, away, len(ids))
+    indices = np.searchsorted(ids, column[known])
+    centred = scores[known] - (scores.mean() if len(scores) else 0.0)
+    counts, sums = np.bincount(indices, minlength=len(ids)), np.bincount(indices, centred, len(ids))
     order = np.argsort(sums / (counts + PRIOR_ROWS), kind="stable")
     ranks = np.empty(len(ids), np.int64)
-    ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared(counts[order])
+    ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared_ranks(counts[order])
     return ranks.astype(np.uint8)
 
 
-def _shared(counts: np.ndarray) -> np.ndarray:
-    """Ranks of categories in order, about as many rows in each."""
+def _shared_ranks(counts: np.ndarray) -> np.ndarray:
+    """Ranks of ordered categories, with about the same number of rows in each rank."""
     middle = np.cumsum(counts) - counts / 2.0
     return np.minimum((middle / counts.sum() * MOST_CODES).astype(np.int64), MOST_CODES - 1)
 

@@ -1,8 +1,8 @@
 """Boosted trees: each is grown on the gradients and second derivatives at the predictions of the earlier ones.
 
 Friedman: Greedy function approximation: a gradient boosting machine (Annals of Statistics 2001), with trees of
-:mod:`tunefree.generations.gradient_trees`. Of many columns, those that the trees before gained by are drawn more often
-(Amaratunga, Cabrera, Lee: Enriched random forests, Bioinformatics 2008).
+:mod:`tunefree.generations.gradient_trees`. Of many columns, those with large gains in earlier trees are drawn more
+often (Amaratunga, Cabrera, Lee: Enriched random forests, Bioinformatics 2008).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from tunefree.generations.problem import USUAL, Problem, Settings, scaled_target
 from tunefree.generations.trees import LEAF, Trees, add_up, joined, walk_rows
 
 TREES = 100
-RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
+RATE, RATE_OF_MANY = 0.1, 0.2  # shrinkage rates; the second one is for more than MANY classes
 MANY = 5
-ROWS = 0.8  # of the rows, drawn for each tree
-COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
-COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
-ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
+ROWS = 0.8  # part of the rows drawn for each tree
+COLUMNS = 0.5  # part of the columns drawn for each tree, at most WIDEST * sqrt(columns)
+COLUMNS_OF_FEW, FEW = 0.8, 10  # likewise, as long as these are no more than FEW
+ALL = 4  # number of columns up to which all are drawn, to keep interactions of few columns
 WIDEST = 4.0
-BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
-MOST_LEAVES, LEAST_RATE, MOST_TREES = 64.0, 0.25, 16.0  # multiples that rows may choose
-COARSE, COARSEST = 3.0, 0.3  # to compare settings the rate is so much larger, up to this one,
-JUDGED = 0.75  # and this part of the trees, over how much larger it is, comes as far
-FEWER_OF_LARGE = 2.0**-0.5  # trees, where each has twice the leaves
-MOST_CELLS = 2**24  # of the histograms of a tree: 128 MiB
-MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
-LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
-MANY_ROWS = 4096  # enough for a mean
-RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
-LONGEST_OF_LOGARITHMS = 2.0  # step, likewise
-PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
+BEST = 0.5  # part of the drawn columns with the largest gains in earlier trees, if fewer than COLUMNS are drawn
+MOST_LEAVES, LEAST_RATE, MOST_TREES = 64.0, 0.25, 16.0  # bounds of the multiples that rows may choose
+COARSE, COARSEST = 3.0, 0.3  # factor of the rate when settings are compared, and the largest rate then
+JUDGED = 0.75  # part of the trees, divided by this factor, that suffices to compare settings
+FEWER_OF_LARGE = 2.0**-0.5  # factor of the number of trees where each has twice the leaves
+MOST_CELLS = 2**24  # cells in the histograms of a tree: 128 MiB
+MOST_VALUES = 2**21  # leaves of all trees times outputs
+LONGEST = 8.0  # longest Newton step of a leaf: longer steps would let rare classes diverge
+MANY_ROWS = 4096  # rows that suffice for a mean
+RATE_OF_LOGARITHMS = 0.05  # shrinkage rate with a logarithmic link
+LONGEST_OF_LOGARITHMS = 2.0  # longest step, likewise
+PRIOR_EVENTS = 20.0  # added events of a leaf with its present mean, likewise
 
 
 class Sizes(NamedTuple):
@@ -56,13 +56,13 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(n: int, n_classes: int) -> Sizes:
-    """Few rows afford small trees only."""
+    """The sizes of trees on n rows; few rows get small trees."""
     leaves = 8 if n < 1000 else 16 if n < 8000 else 31
     return Sizes(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
 
 
 def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
-    """The number of rows that decides the size of trees: events, such as claims, count 1 / dispersion each."""
+    """The sizes of trees with a logarithmic link, by events, such as claims: a row counts as 1 / dispersion events."""
     per_row = min(1.0 / dispersion, 1.0)
     sizes = sizes_of(int(n * per_row), 0)
     least = max(int(min(sizes.least_rows / per_row, n / sizes.most_leaves)), sizes.least_rows)
@@ -70,7 +70,7 @@ def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
 
 
 def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
-    """The number of columns that a tree sees; all if they are few.
+    """The number of columns drawn for a tree; all if they are few.
 
     >>> [n_drawn(n) for n in (4, 8, 500)], [n_drawn(n, 2.0) for n in (8, 20, 500)]
     ([4, 6, 89], [8, 20, 178])
@@ -104,20 +104,20 @@ def add_values(
 
 
 def balance_of(margins: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
-    """The number to add to logarithms so that the sum of their means equals the sum of the targets."""
+    """The constant added to logarithms of means such that the sum of these means equals the sum of the targets."""
     with np.errstate(over="ignore"):
         total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
     return float(np.log(total / predicted)) if 0.0 < total < math.inf and 0.0 < predicted < math.inf else 0.0
 
 
 def steepness(loss: Any, targets: np.ndarray) -> float:
-    """The mean slope of a loss at 0, without signs; 1 where all are 0."""
+    """The mean absolute slope of a loss at 0; 1 if all slopes are 0."""
     mean = float(np.mean([min(abs(loss.slope(y, 0.0)), 1e100) for y in targets[:MANY_ROWS].tolist()] or [0.0]))
     return mean or 1.0
 
 
 class Boosting:
-    """The state of growing: codes of the rows, their margins, and how many trees were grown."""
+    """The state of boosting: codes of the rows, their margins, and the number of trees grown so far."""
 
     def __init__(self, problem: Problem, seed: int, settings: Settings = USUAL) -> None:
         self.problem, self.n_grown, self.start = problem, 0, problem.start()
@@ -135,7 +135,7 @@ class Boosting:
         n_columns = n_drawn(len(varying), settings.columns)
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * len(varying) else 0
         self.work = work = Work.create(n, n_columns, n_outputs, most)
-        self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # by each column so far
+        self.values, gained = np.empty((most, n_outputs)), np.zeros(len(codes))  # gain of each column so far
         signs = np.zeros(len(codes), np.int8) if problem.signs is None else problem.signs
         random = state.integers(1, 2**63, 1).astype(np.uint64)
         columns, nodes = (self.bins.n_codes, self.bins.is_categorical, signs), np.empty((2, len(work.nodes), 2))
@@ -160,7 +160,7 @@ class Boosting:
         return write_leaves, self.work.sums, rate, RIDGE, longest, self.values
 
     def grow(self, until: float) -> Trees:
-        """The trees from those grown before up to a multiple of TREES."""
+        """Grow the next trees, up to a multiple of TREES in all, and return them."""
         nodes, sets, leaves = [], [], [np.empty((0, len(self.start)))]
         numbers = range(self.n_grown, round(TREES * until))
         for _ in numbers if len(self.work.columns) else ():
@@ -195,13 +195,13 @@ def most_trees(settings: Settings, problem: Problem) -> float:
 
 
 def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
-    """Other settings that later rows may choose: of columns, leaves, and where numbers are predicted, of the rate."""
+    """Neighbouring settings that later rows may choose: columns, leaves, and for numbers also the rate."""
     n, n_columns, n_outputs = len(problem.targets), len(problem.binned.codes), problem.n_outputs
     neighbours = []
     if settings.leaves < MOST_LEAVES and sizes_of(n, problem.n_classes).times(settings).most_leaves < n:
         trees = max(settings.trees * FEWER_OF_LARGE, settings.fewest_trees)
         neighbours.append(settings._replace(leaves=2.0 * settings.leaves, trees=trees))
-    if settings.leaves > 1.0:  # a larger rate prefers smaller trees, so none are smaller than at first
+    if settings.leaves > 1.0:  # the larger rate of trials favours small trees, so leaves stay at least as at first
         neighbours.append(settings._replace(leaves=0.5 * settings.leaves))
     if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
         neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))
@@ -226,13 +226,13 @@ def coarseness(problem: Problem) -> float:
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
-    """A grower of trees at a larger rate, which are enough to compare settings."""
+    """A function that grows trees at a larger rate, which suffice to compare settings."""
     return Boosting(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate)).grow
 
 
 KIND = Kind(
     grow_boosted,
-    0.03,  # as are thrice the wealth and a third of it (on eight tables)
+    0.03,  # three times and a third of this wealth do equally well on eight tables
     begin_trial,
     lambda problem: JUDGED / coarseness(problem),
     neighbours_of,

@@ -1,9 +1,9 @@
 """Indicators in bundles: neighbouring features, at most one of them in a row, like the categories of a column.
 
-Ke et al.: LightGBM (NIPS 2017), section 4, exclusive feature bundling, without conflicts. A bundle is a run of
-neighbours here, the fewest runs there are; a column with other values than 0 and 1 is a run of its own. The rows of a
-tree are summed up once for a bundle, and its columns have the same bits as alone. Where sparse rows have more features
-than trees see as columns, one pass over the rows finds the runs, and a bundle is one column of categories.
+Ke et al.: LightGBM (NIPS 2017), section 4, exclusive feature bundling, without conflicts. Here bundles are runs of
+neighbours, as few as possible; a column with other values than 0 and 1 is a run by itself. The rows of a tree are
+summed once per bundle, and the sums of its columns are identical to sums of single columns. Where sparse rows have more
+features than trees have columns, one pass over the rows finds the runs, and each bundle is one categorical column.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import LEARNED, Part, array, number
 from tunefree.core.schema import COUNT
 
-UNLIMITED = 2**31 - 1  # beyond all features
-MOST_MEMBERS = 255  # of a bundle of columns; code 0 is that of rows that have none of them
+UNLIMITED = 2**31 - 1  # larger than all features
+MOST_MEMBERS = 255  # per bundle of columns; code 0 is for rows with none of them
 
 
 class Exclusive(NamedTuple):
     """Bundles of columns of a tree."""
 
-    codes: Annotated[np.ndarray, "uint8[bundles, all_rows]"]  # of the column that a row has, or 0
-    bundles: Annotated[np.ndarray, "int32[columns]"]  # of each column; -1 for none
+    codes: Annotated[np.ndarray, "uint8[bundles, all_rows]"]  # code of the column that is 1 in a row, or 0
+    bundles: Annotated[np.ndarray, "int32[columns]"]  # index of the bundle of each column; -1 for none
     members: Annotated[np.ndarray, "uint8[columns]"]  # the code of each column in its bundle
 
     @property
     def n_filled(self) -> int:
-        """Histograms that are filled instead of one for each column."""
+        """The number of histograms that are filled: one per bundle, and one per column in no bundle."""
         return int(np.count_nonzero(self.bundles < 0)) + len(self.codes)
 
 
@@ -38,7 +38,7 @@ def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndar
     n_columns, n = codes.shape
     runs, taken = list[list[int]](), np.zeros(n, np.uint8)
     for j in np.flatnonzero((n_codes == 2) & ~is_categorical).tolist():
-        if codes[j].max(initial=0) > 1:  # some are missing
+        if codes[j].max(initial=0) > 1:  # some values are missing
             continue
         is_next = bool(runs) and runs[-1][-1] == j - 1 and len(runs[-1]) < MOST_MEMBERS
         if is_next and not (taken & codes[j]).any():
@@ -59,9 +59,9 @@ def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndar
 
 
 class Bundles(Part):
-    """Statistics of the rows so far from which bundles of features follow.
+    """Statistics of the rows so far that determine the bundles of features.
 
-    A run that has a feature, or begins behind it, ends at its limit at the latest.
+    A run that begins at a feature, or before it, ends at the limit of the feature at the latest.
 
     >>> bundles = Bundles()
     >>> bundles.add(2, np.array([0, 0, 1, 1]), np.array([1, 5, 3, 5]), np.array([1.0, 0.5, 1.0, 1.5]))
@@ -77,7 +77,7 @@ class Bundles(Part):
         self.limits, self.counts, self.rows = np.zeros(0, np.int32), np.zeros(0, np.int64), 0
 
     def check(self) -> None:
-        """Raise a ModelError unless each run ends behind its features."""
+        """Raise a ModelError unless the limit of each feature is after the feature."""
         if not (self.limits > np.arange(len(self.limits))).all():
             raise ModelError("a bundle ends before its first feature")
 
@@ -105,8 +105,8 @@ class Bundles(Part):
     def runs(self) -> tuple[np.ndarray, ...]:
         """The fewest runs of features such that no row so far has two of a run; unused features are left out.
 
-        Of each (r,) the first feature and one more than the last, UNLIMITED for the last run; the share of the rows
-        that have one of its features; and how many features some rows have.
+        Returns arrays (r,): the first feature of each run; its end, UNLIMITED for the last run; the share of the rows
+        that have one of its features; and the number of its features that occur in the rows.
         """
         ends = np.minimum.accumulate(self.limits[::-1])[::-1].tolist()
         starts = [1]

@@ -1,4 +1,4 @@
-"""Clocks: at which rows generations are born, and from which later row they predict.
+"""Clocks: the numbers of rows after which generations are born, and after which they predict.
 
 A generation of the rows up to b is grown in a second thread while rows after b are learned, and takes over at a fixed
 later row, whatever the number of threads. The two newest generations of a kind are awake.
@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 FIRST = 16  # rows at the first birth
-FACTOR = math.sqrt(2.0)  # between births up to COARSE rows
-COARSE = 8  # doublings of FIRST, up to which there are births between these: later ones cost time and gain nothing
-AT_ONCE = 2048  # rows up to which a generation takes over at its birth
+FACTOR = math.sqrt(2.0)  # ratio of the rows at consecutive births, up to COARSE doublings
+COARSE = 8  # doublings of FIRST with a birth in between: later ones would cost time without a gain
+AT_ONCE = 2048  # number of rows up to which a generation takes over at its birth
 LATE = 8  # a generation of b rows takes over after b / LATE further ones
 AGES = ("newest", "previous")
 
@@ -34,7 +34,7 @@ def births(after: int) -> Event:
 
 
 def birth_of(step: int) -> int:
-    """Rows at the birth of this number.
+    """The number of rows at the birth with index ``step``.
 
     >>> [birth_of(step) for step in (0, 1, 2, 3, 15, 16, 17, 18)]
     [16, 23, 32, 45, 2896, 4096, 8192, 16384]

@@ -1,8 +1,8 @@
-"""Rows as columns for trees: one matrix of numbers, whatever holds the rows.
+"""Rows as columns for trees: one matrix of numbers for all representations of rows.
 
-A dense number is a column under the number of its feature, and so is a number of sparse rows. A column of one-hot codes
-is a column of feature ids, a category without an order, and so is a bundle of features of sparse rows
-(:mod:`tunefree.generations.bundles`). Missing is NaN. Words of texts are not for trees.
+The key of a dense number is its feature, and so is the key of a number in sparse rows. A column of one-hot codes is a
+categorical column of feature ids, without an order, and so is a bundle of features of sparse rows
+(:mod:`tunefree.generations.bundles`). Missing values are NaN. Words of texts do not become columns.
 """
 
 from __future__ import annotations
@@ -22,27 +22,26 @@ from tunefree.core.schema import COUNT, Flag, Number, Sequence
 from tunefree.generations.bundles import UNLIMITED, Bundles
 from tunefree.generations.reservoir import GOLDEN, hashed, hashed_values, mixed
 
-MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
-MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
-FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
-FEW_ROWS = 40  # of which it is not known yet whether they are those of texts
-ROWS_OF_COLUMN = 20  # that a feature has, or each of a bundle on the average: as many as a leaf
-PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
-MOST_TOGETHER = 64  # sets of keys whose places are remembered
-TURN = 2**31  # beyond all ids of features
-NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is an empty place of a table
+MOST_COLUMNS = 2**14  # so that the fewest rows kept have about as many numbers as all rows of few columns
+MOST_FEATURES = 2**10  # features of sparse rows that are a column each; more features are in bundles
+FILLED = 0.5  # smallest share of the rows that have a value in a filled column of a number or a bundle
+FEW_ROWS = 40  # fewer rows do not show yet whether they are texts
+ROWS_OF_COLUMN = 20  # fewest rows of a feature, on average over a bundle: as many as in a leaf
+PART_OF_FILLED = 0.5  # smallest part of the entries in filled columns; with less, rows are texts
+MOST_TOGETHER = 64  # sets of keys whose column indices are cached
+TURN = 2**31  # larger than all feature ids
+NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is an empty entry of a table
 BUNDLE = 2**32  # a bundle of the features from a up to b has the key -(a * BUNDLE + b)
 
 
 class Columns(Part):
-    """The columns that rows have had so far, each under a key.
+    """The columns of the rows so far, each with a key.
 
-    Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
-    category is the id of its feature, to which TURN is added each time that the id is given to another feature. Fills
-    are what rows have in columns that they do not name: 0 where these came in sparse rows, else NaN, nothing known.
-    ``turns`` tell how often each of the first features was forgotten, ``n_unseen`` how many columns, or features of
-    sparse rows, are beyond the most that trees see, and ``last`` is the last feature of sparse rows that may be a
-    column.
+    Keys are feature ids for numbers, -1 - q for the column q of codes, and below -BUNDLE for bundles. A category is the
+    id of its feature, to which TURN is added each time that the id is given to another feature. ``fills`` are the
+    values of rows in columns that they lack: 0 for columns of sparse rows, else NaN. ``turns`` counts how often each of
+    the first features was forgotten, and ``n_unseen`` the columns, or features of sparse rows, beyond the limits.
+    ``last`` is the last feature of sparse rows that may be a column.
 
     >>> from tunefree.core.rows import sparse, table
     >>> columns = Columns()
@@ -63,7 +62,7 @@ class Columns(Part):
     turns = array("int64", (None,), LEARNED, low=0, below=2**21)
     bundles = child(Bundles, LEARNED)
     n_unseen = number(LEARNED, COUNT)
-    _place, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
+    _index_of, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
 
     def __init__(self, keys: Iterable[int] = (), fills: Iterable[float] = (), last: int = UNLIMITED) -> None:
         self.keys, self.fills, self.last = list(keys), list(fills), last
@@ -71,32 +70,32 @@ class Columns(Part):
         self.complete()
 
     def check(self) -> None:
-        """Raise a ModelError unless each column has a key of its own, and a fill."""
+        """Raise a ModelError unless each column has a unique key, and a fill value."""
         if not len({*self.keys}) == len(self.keys) == len(self.fills):
             raise ModelError("columns have not a key each")
 
     def complete(self) -> None:
-        """Index the place of each key."""
-        self._place = {key: place for place, key in enumerate(self.keys)}
+        """Build the index of the columns by their keys."""
+        self._index_of = {key: index for index, key in enumerate(self.keys)}
         self._index()
-        self._together = {}  # places of columns that came together, by their keys
+        self._together = {}  # cache: indices of columns that come together, by their keys
 
     def forget(self, features: np.ndarray) -> None:
-        """Forget features, whose numbers others may have from here on: trees and rows kept lose their columns."""
+        """Forget features, whose ids may be given to others: trees and kept rows lose their columns."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
         self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
         self.turns[features] += 1
         self.bundles.forget(features)
 
     def digests(self, X: Block, matrix: np.ndarray) -> np.ndarray:
-        """Digests (n,) of the observations of rows: their columns (n, c), and words that are in none."""
+        """Digests (n,) of the observations of rows: their columns (n, c), and words without a column."""
         if not (X.is_table or X.numbers.shape[1]):
-            return digests_of_words(X) + NOTHING  # however columns are bundled
+            return digests_of_words(X) + NOTHING  # independent of the bundles
         digests = digests_of(matrix, self.keys)
         return digests + digests_of_words(X) if len(X.values) else digests
 
     def features(self, matrix: np.ndarray) -> np.ndarray:
-        """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
+        """A matrix (n, c) with the feature id of each category; NaN for forgotten features."""
         if not len(self.turns):
             return matrix
         features, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
@@ -109,11 +108,11 @@ class Columns(Part):
         return np.where(ids < len(self.turns), turns, 0)
 
     def places(self, keys: np.ndarray) -> list[int]:
-        """The places of the columns with these keys."""
-        return [self._place[key] for key in keys.tolist()]
+        """The indices of the columns with these keys."""
+        return [self._index_of[key] for key in keys.tolist()]
 
     def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
-        """The columns (n, c) of a block of rows, with those at the end that rows which are learned, (n,), bring."""
+        """The columns (n, c) of a block of rows; new columns of the learned rows, a mask (n,), are added at the end."""
         if learned is not None and learned.any():
             for keys in (X.columns, -1 - X.code_columns):
                 if keys.tobytes() not in self._together:
@@ -123,27 +122,27 @@ class Columns(Part):
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
         for keys, values in self._columns_of(X):
-            at, known = self._at(keys)
-            matrix[:, at] = values if known is None else values[:, known]
+            indices, known = self._indices_of(keys)
+            matrix[:, indices] = values if known is None else values[:, known]
         if X.values.size:
             self._write_words(X, matrix)
         return matrix
 
-    def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
-        """The places of the columns with these keys, and the positions of known keys; None if all are known."""
-        at = self._together.get(keys.tobytes())
-        if at is not None:
-            return at, None
-        known = [k for k, key in enumerate(keys.tolist()) if key in self._place]
-        places = self.places(keys[known])
+    def _indices_of(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
+        """The indices of the columns with these keys, and the positions of known keys; None if all are known."""
+        indices = self._together.get(keys.tobytes())
+        if indices is not None:
+            return indices, None
+        known = [k for k, key in enumerate(keys.tolist()) if key in self._index_of]
+        columns = self.places(keys[known])
         if len(known) < len(keys):
-            return places, known
-        is_run = places == list(range(places[0], places[0] + len(places))) if places else True  # as they came
-        at = slice(*(places[0], places[0] + len(places)) if places else (0, 0)) if is_run else places
+            return columns, known
+        is_run = columns == list(range(columns[0], columns[0] + len(columns))) if columns else True  # consecutive
+        indices = slice(*(columns[0], columns[0] + len(columns)) if columns else (0, 0)) if is_run else columns
         if len(self._together) >= MOST_TOGETHER:
             self._together.clear()
-        self._together[keys.tobytes()] = at
-        return at, None
+        self._together[keys.tobytes()] = indices
+        return indices, None
 
     def _columns_of(self, X: Block) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Keys and values (n, k) of the dense columns of a block."""
@@ -171,29 +170,29 @@ class Columns(Part):
         self._add(new_features[np.argsort(first)].tolist(), room=room)
 
     def _write_words(self, X: Block, matrix: np.ndarray) -> None:
-        """Write the words of a block to their columns; of a bundle, a row has its first feature."""
+        """Write the words of a block to their columns; in a bundle, the first feature of a row counts."""
         if X.is_table and 0.0 not in self.fills:
             return
         order = np.argsort(X.features, kind="stable")
         order = order[X.values[order] != 0.0]
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))[order]
         features, values = X.features[order], X.values[order]
-        numbers, places = self._numbers.T
+        numbers, columns = self._numbers.T
         if not X.is_table:
-            matrix[:, places] = 0.0
-        at = np.searchsorted(numbers, features)
-        is_number = numbers.take(at, mode="clip") == features if len(numbers) else np.zeros(len(at), bool)
-        matrix[row[is_number], places[at[is_number]]] = values[is_number]
-        for start, stop, place in self._bundles:
+            matrix[:, columns] = 0.0
+        positions = np.searchsorted(numbers, features)
+        is_number = numbers.take(positions, mode="clip") == features if len(numbers) else np.zeros(len(positions), bool)
+        matrix[row[is_number], columns[positions[is_number]]] = values[is_number]
+        for start, stop, column in self._bundles:
             inside = slice(*np.searchsorted(features, (start, stop)))
-            matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
+            matrix[row[inside][::-1], column] = self._categories(features[inside].astype(np.int64))[::-1]
 
     def grown_on(self) -> list[int] | None:
-        """The keys of the columns that trees to be born see; None for texts.
+        """The keys of the columns for new trees; None for texts.
 
-        Few rows that have more features than there are rows may be those of texts, so that trees wait. Of many
-        features, bundles that many rows have are one column each where their categories have rows enough; of the
-        others those are columns that have rows enough, as long as there are not too many.
+        Few rows with more features than rows may be texts, so trees are not grown yet. With many features, a bundle
+        that many rows have is one column if its categories have enough rows. Each other feature with enough rows is a
+        column, up to a limit on their number.
         """
         bundles = self.bundles
         features = np.flatnonzero(bundles.counts)
@@ -209,26 +208,26 @@ class Columns(Part):
         is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
         spans = zip(starts.tolist(), stops.tolist(), strict=True)
         runs = [start if stop == start + 1 else -(start * BUNDLE + stop) for start, stop in spans]
-        self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
+        self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from these
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
         features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
-        is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+        is_new = np.array([feature not in self._index_of for feature in features.tolist()], bool)
         order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
         self.n_unseen, features = len(features) - len(order), np.sort(features[order])
         keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
         self._add(keys)
-        return [key for key in keys if key in self._place]
+        return [key for key in keys if key in self._index_of]
 
     def completed(self, matrix: np.ndarray) -> np.ndarray:
-        """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before."""
+        """Rows (n, c) with the first keys, extended to all keys: later numbers and bundles follow from earlier ones."""
         n_before = matrix.shape[1]
         if n_before == len(self.keys):
             return matrix
         completed = np.tile(self.fills, (len(matrix), 1))
         completed[:, :n_before] = matrix
         spans = np.array([features_of(key) for key in self.keys], np.int64)
-        for place in range(n_before, len(self.keys)):
-            start, stop = spans[place]
+        for column in range(n_before, len(self.keys)):
+            start, stop = spans[column]
             overlapping = np.flatnonzero((spans[:n_before, 0] < stop) & (spans[:n_before, 1] > start))
             for source in overlapping[np.argsort(-spans[overlapping, 0], kind="stable")]:
                 ids = matrix[:, source]
@@ -236,46 +235,46 @@ class Columns(Part):
                     (category,) = self._categories(spans[source, :1])
                     ids = np.where(ids != 0.0, category, np.nan)
                 inside = (ids % TURN >= start) & (ids % TURN < stop)
-                completed[inside, place] = 1.0 if self.keys[place] > 0 else ids[inside]
+                completed[inside, column] = 1.0 if self.keys[column] > 0 else ids[inside]
         return completed
 
     def words_of(self, matrix: np.ndarray) -> Block:
         """Sparse rows restored from rows (n, c), as far as their features are columns of numbers or in bundles."""
         keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
         are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
-        row, place = np.nonzero(known * are_numbers)
-        bundle_rows, bundle_places = np.nonzero(known * are_bundles)
-        categories = known[bundle_rows, bundle_places].astype(np.int64) % TURN
-        entries = np.concatenate([row * BUNDLE + keys[place], bundle_rows * BUNDLE + categories])
-        values = np.concatenate([known[row, place], np.ones(len(categories))])
+        row, column = np.nonzero(known * are_numbers)
+        bundle_rows, bundle_columns = np.nonzero(known * are_bundles)
+        categories = known[bundle_rows, bundle_columns].astype(np.int64) % TURN
+        entries = np.concatenate([row * BUNDLE + keys[column], bundle_rows * BUNDLE + categories])
+        values = np.concatenate([known[row, column], np.ones(len(categories))])
         entries, first = np.unique(entries, return_index=True)  # a feature that was a number may be in a bundle, too
         pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))
         return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
-        """Add columns, of too many a sample by their hash; rows that lack them have the fill, by default 0 or NaN."""
-        new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
+        """Add columns, or a sample of too many by hash; rows without them get the fill value, by default 0 or NaN."""
+        new = [key for key in dict.fromkeys(keys) if key not in self._index_of][:room]
         room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:
             self.n_unseen = max(self.n_unseen, len(new) - room)
             chosen = np.argsort(hashed(np.array(new, np.int64)), kind="stable")[:room]
             new = [new[k] for k in np.sort(chosen)]
         for key in new:
-            self._place[key] = len(self.keys)
+            self._index_of[key] = len(self.keys)
             self.keys.append(key)
             self.fills.append((0.0 if key > 0 else np.nan) if fill is None else fill)
         if new:
             self._index()
 
     def _index(self) -> None:
-        """Find the numbers among columns, (c, 2) features and places, and the bundles."""
-        pairs = sorted((key, place) for place, key in enumerate(self.keys) if key > 0)
+        """Index the columns of numbers, (c, 2) feature and column, and the bundles."""
+        pairs = sorted((key, column) for column, key in enumerate(self.keys) if key > 0)
         self._numbers = np.array(pairs, np.int64).reshape(-1, 2)
-        self._bundles = [(*features_of(key), place) for place, key in enumerate(self.keys) if is_bundle(key)]
+        self._bundles = [(*features_of(key), column) for column, key in enumerate(self.keys) if is_bundle(key)]
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
-    """A mask of the columns that hold ids of categories."""
+    """A mask of the categorical columns."""
     return keys < 0
 
 
@@ -285,7 +284,7 @@ def is_bundle(key: int) -> bool:
 
 
 def features_of(key: int) -> tuple[int, int]:
-    """The first feature of a number, or of a bundle, and the end of them; none of codes, whose features are many.
+    """The first feature and the end of the features of a number or a bundle; (0, 0) for a column of codes.
 
     >>> features_of(7), features_of(-(7 * BUNDLE + 9)), features_of(-1)
     ((7, 8), (7, 9), (0, 0))
@@ -297,7 +296,7 @@ def features_of(key: int) -> tuple[int, int]:
 
 
 def digests_of_words(X: Block) -> np.ndarray:
-    """A 64-bit digest of the words of each row, the same in whatever order they are."""
+    """A 64-bit digest of the words of each row, which does not depend on their order."""
     return row_sums(hashed_values(X.features, X.values), X.pointers)
 
 
@@ -317,7 +316,7 @@ def _write_digests(
 
 
 def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
-    """A 64-bit digest of each row (n, c), the same whatever columns there are in which nothing is known, or 0.
+    """A 64-bit digest of each row (n, c), which does not depend on columns in which it is missing or 0.
 
     >>> one = digests_of(np.array([[3.0, np.nan]]), [1, -1])
     >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])

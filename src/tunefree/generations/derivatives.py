@@ -1,4 +1,4 @@
-"""Derivatives of losses for boosted trees: gradients and second derivatives in rows, and values of leaves."""
+"""Derivatives of losses for boosted trees: gradients and second derivatives of rows, and values of leaves."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tunefree.losses.numbers import IS_LOG, LOSS
 from tunefree.losses.objectives import Objective
 
 LEAST_CURVATURE = 1e-12
-FARTHEST = 700.0  # power of e
+FARTHEST = 700.0  # largest exponent of e
 LOG2_OF_E, LOG_OF_2 = math.log2(math.e), math.log(2.0)
-ROUNDING = 1.5 * 2.0**52  # added to a number it leaves the next whole one, in its lowest bits
+ROUNDING = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the lowest bits
 BIAS, MANTISSA_BITS = 1023, 52
-BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
+BISECTIONS = 40  # of the range of residuals, to find the minimiser of a loss in a leaf
 
 
 class Rows(NamedTuple):
     """All rows that trees are grown on."""
 
-    margins: np.ndarray  # (n, K) that trees before give them
+    margins: np.ndarray  # (n, K) predictions of earlier trees
     targets: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
 
@@ -103,7 +103,7 @@ def _differentiate(functions):
         for i in range(len(margins) if steep > 0.0 else 0):
             gradients[i] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i]) / steep, 1e6)
             curvatures[i] = weights[i]
-            if numbers[IS_LOG] > 0.0:  # of a target that is its mean, as expected
+            if numbers[IS_LOG] > 0.0:  # the expected curvature, for a target that equals its mean
                 mean = exponential(margins[i])
                 curvatures[i] = weights[i] * min(curvature(loss, numbers, mean, margins[i]) / steep, 1e6)
 
@@ -113,8 +113,8 @@ def _differentiate(functions):
 def differentiating(n_classes: int, loss: Any, steep: float, rows: Rows, *written: np.ndarray) -> Call:
     """The call that writes gradients and second derivatives (n, K) of rows.
 
-    Those of a loss of numbers are slopes in units of ``steep``, which is 0 without one, and weights for second
-    derivatives, which many losses lack. With a logarithmic link these are those expected, in the same unit.
+    For a loss of numbers, gradients are slopes in units of ``steep`` (0 without a loss), and second derivatives are
+    weights, as many losses lack them. With a logarithmic link they are expected ones, in the same unit.
     """
     objective = Objective("regression", loss)
     flat = (array.reshape(-1) for array in (*rows, np.empty_like(rows.margins), *written))
@@ -185,8 +185,8 @@ def _minimise(functions):
 
 def minimising(work: Any, loss: Any, nodes: np.ndarray, rows: Rows, rate: float, steps: np.ndarray) -> Call:
     """The call that writes the best step of each leaf of a tree, times a rate."""
-    objective, places = Objective("regression", loss), (work.rows, work.first, work.last)
-    return _minimise.compiled(), *places, objective.codes.item(LOSS), objective.numbers, nodes, *rows, rate, steps
+    objective, ranges = Objective("regression", loss), (work.rows, work.first, work.last)
+    return _minimise.compiled(), *ranges, objective.codes.item(LOSS), objective.numbers, nodes, *rows, rate, steps
 
 
 def all_compiled() -> list[Compiled]:

@@ -1,6 +1,6 @@
-"""A generation: a batch model of the rows up to its birth, which goes on learning.
+"""A generation: a batch model of the rows up to its birth, which keeps learning.
 
-It predicts as it was born, and as each learner on its leaves corrects it (:mod:`tunefree.generations.leaves`).
+It predicts with its model, and with the correction of each learner on its leaves (:mod:`tunefree.generations.leaves`).
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from tunefree.generations.problem import Problem, mean_and_dispersion, median_of
 from tunefree.generations.trees import PackedTrees, Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
-REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
+REST = 0.25  # part of a target's distance from the median that is expected as the residual of trees
 
 
 class Birth:
     """The rows on which generations of some kinds are grown.
 
-    ``rows``: learned before, which is also the seed.
+    ``rows``: the number of rows learned before, which is also the seed.
     ``clock``: see :class:`tunefree.pool.slots.Slot`.
     ``keys``: (c,) int64 of the columns, ascending.
     ``kept``: arrays of rows by name, see :meth:`tunefree.generations.reservoir.Reservoir.kept`.
-    ``signs``: of monotone columns, by features.
+    ``signs``: the signs of monotone columns, by features.
     """
 
     def __init__(
         self, rows: int, clock: int, keys: np.ndarray, kept: dict[str, Any], n_classes: int, loss: Any, signs: Any
     ) -> None:
         self.rows, self.clock, self.keys = rows, clock, keys
-        self.lock = threading.Lock()  # of problem, which the first of the kinds computes
+        self.lock = threading.Lock()  # of ``problem``, which the first kind that needs it computes
         settled = {"n_classes": n_classes, "loss": loss, "is_categorical": is_categorical(keys)}
         if signs:
             settled["signs"] = np.array([signs.get(key, 0) for key in keys.tolist()], np.int8)
         self.sample = Problem(**kept | settled | {"weights": kept["weights"] / kept["weights"].max()})
-        self.observations = np.unique(self.sample.digests)  # or groups, that a generation may know
+        self.observations = np.unique(self.sample.digests)  # or groups, whose targets a generation may remember
 
     @cached_property
     def problem(self) -> Problem:
-        """The rows as growers get them."""
+        """The rows in the form that growers take."""
         return prepared(self.sample)
 
 
 class Generation(Part):
-    """A batch model that goes on learning, grown on the rows of a :class:`Birth` with settings that it inherited."""
+    """A batch model that keeps learning, grown on the rows of a :class:`Birth` with inherited settings."""
 
     loss = argument()
     kind = number(FIXED, Text())
@@ -83,21 +83,21 @@ class Generation(Part):
         self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
         self.n_classes, loss = sample.n_classes, sample.loss
         self.observations, self.model, self.loss = birth.observations, model, loss
-        self.n_late = 0  # classes that came after the birth
+        self.n_late = 0  # classes added after the birth
         n_leaves, n_outputs = model.n_leaves, model.n_outputs
         learners = learners_of(KINDS[kind].wealth if sample.signs is None else 0.0)
         objective = objective_of(sample.n_classes, loss)
         if has_log_link(loss) and len(sample.targets):
             mean, dispersion = mean_and_dispersion(sample.targets, relative(sample.weights))
             objective.grain = power_below(dispersion * mean ** (2.0 - loss.power))
-        elif is_robust(loss) and len(sample.targets):  # or else the first row, if it is an outlier, is the unit
+        elif is_robust(loss) and len(sample.targets):  # otherwise an outlier in the first row would become the unit
             spread = spread_of(sample.targets, sample.weights, median_of(sample.targets, sample.weights))
             objective.unit, objective.spread, objective.margin, objective.mass = spread, REST, REST, 1.0
         self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective.copied()) for named in learners]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
-        """A generation of a birth, which tries other settings if ``has_trials``; None if there is nothing to learn."""
+        """A generation of a birth, which may try other settings (``has_trials``); None if there is nothing to learn."""
         if birth.sample.n_classes and len(np.unique(birth.sample.targets)) < 2:
             return None
         with birth.lock:
@@ -109,38 +109,38 @@ class Generation(Part):
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """A mask (n,) of rows it may remember: their observation, or group, was among the rows it was grown on."""
+        """A mask (n,) of rows that it may remember, as their observation or group is among the rows it was grown on."""
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 
     def predict_as_born(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The leaves (n, trees) that rows reach, and the predictions of its model (versions, n, K)."""
+        """The leaves (n, trees) of rows, and the predictions (versions, n, K) of the model without corrections."""
         leaves, born = self.model.apply(columns)
         if self.n_late:
             born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
         return leaves, born
 
     def know(self, n_classes: int) -> None:
-        """Have outputs for ``n_classes`` classes; classes that came after the birth are learned on the leaves."""
+        """Add outputs up to ``n_classes`` classes; classes added after the birth are learned on the leaves."""
         for count in range(self.n_classes + 1, n_classes + 1):
             self.n_classes, self.n_late = count, self.n_late + 1
             for part in self.living:
                 part.add_class(count)
 
     def frozen(self) -> Generation:
-        """This generation as it predicts now, which learns no more and remembers no rows."""
-        other = copy.copy(self)
-        other.observations, other.living = self.observations[:0], [part.frozen() for part in self.living]
-        return other
+        """A copy with the present predictions that no longer learns, and remembers no rows."""
+        copied = copy.copy(self)
+        copied.observations, copied.living = self.observations[:0], [part.frozen() for part in self.living]
+        return copied
 
     def as_born(self) -> Generation:
-        """This generation without the corrections learned on its leaves."""
-        other = copy.copy(self)
-        other.living = []
-        return other
+        """A copy without the corrections learned on the leaves."""
+        copied = copy.copy(self)
+        copied.living = []
+        return copied
 
     def blank_leaves(self, header: dict[str, Any]) -> LivingLeaves | FrozenLeaves:
-        """Leaves that know nothing, of as many outputs as there are margins of all classes."""
+        """Leaves before any learning, with an output for each margin of the classes."""
         objective = objective_of(self.n_classes, self.loss)
         if "largest" in header:
             return FrozenLeaves.bare(objective=objective)

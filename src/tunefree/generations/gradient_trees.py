@@ -3,21 +3,21 @@
 Chen, Guestrin: XGBoost (KDD 2016), equations (6) and (7), with vectors for outputs; leaves are split in the order of
 their gain, and of two children the histogram of the larger one is a difference (Ke et al.: LightGBM, NIPS 2017).
 
-Splits are searched with whole numbers (:mod:`tunefree.generations.nodes`): of an output, one of 64 bits has the
-gradient, the second derivative and the number of rows side by side. Of 2^16 rows a mean gradient is 2^7 units, of 2^10
-rows 2^17. Leaves get exact sums.
+Splits are searched with integers (:mod:`tunefree.generations.nodes`): for each output, the 64 bits of an integer have
+the gradient, the second derivative and the number of rows side by side. With 2^16 rows a mean gradient is 2^7 units,
+with 2^10 rows 2^17. Leaves get exact sums.
 
-A split of a column of categories is a cut of these in the order of their means in the node. For one output no split
-into two sets is better (Fisher: On grouping for maximum homogeneity, JASA 1958). With many categories of few rows each,
-much of such a gain is noise, and would be preferred to smaller gains of numbers. So means are shrunk to that of the
-node (Efron, Morris: Data analysis using Stein's estimator and its generalizations, JASA 1975), and gains are those of
-shrunk means. Missing is a category, too.
+A split of a categorical column is a cut of the categories in the order of their means in the node. For one output no
+split into two sets is better (Fisher: On grouping for maximum homogeneity, JASA 1958). With many categories of few rows
+each, much of this gain is noise, which would win over smaller gains of numbers. So means are shrunk towards the mean of
+the node (Efron, Morris: Data analysis using Stein's estimator and its generalizations, JASA 1975), and gains are
+computed with shrunk means. Missing is a category, too.
 
-Where a column is monotone, the value of a row rises with it, or falls, and never turns: no leaf on the one side of a
-split has a value beyond a bound, and none on the other side a value before it (Potharst, Feelders: Classification trees
-for problems with monotonicity constraints, SIGKDD Explorations 4, 2002). The bound lies midway between the means of the
-two sides, or is the mean of both where these are in the wrong order. So each tree is monotone; sums of trees are to the
-last bit, as sums are rounded in their order.
+With a monotone column, the value of a row only rises, or only falls: the leaves on one side of a split have values up
+to a bound, and the leaves on the other side have values from this bound on (Potharst, Feelders: Classification trees
+for problems with monotonicity constraints, SIGKDD Explorations 4, 2002). The bound is the midpoint of the means of the
+two sides, or the mean of both sides if their means are in the wrong order. So each tree is monotone. Sums of trees are
+monotone to the last bit, as rounding keeps the order of sums.
 """
 
 from __future__ import annotations
@@ -55,41 +55,41 @@ class Work(NamedTuple):
 
     gradients: Annotated[np.ndarray, "float32[rows, outputs]"]
     curvatures: Annotated[np.ndarray, "float32[rows, outputs]"]
-    rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, those of a node behind each other, and then the others
+    rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, contiguous for each node, then the others
     spare: Annotated[np.ndarray, "uint32[rows]"]
-    columns: Annotated[np.ndarray, "int32[drawn]"]  # of the tree
-    single: Annotated[np.ndarray, "int32[places]"]  # places of those that are in no bundle
-    sizes: Annotated[np.ndarray, "int64[2]"]  # rows and nodes of the tree
+    columns: Annotated[np.ndarray, "int32[drawn]"]  # indices of the columns of the tree
+    single: Annotated[np.ndarray, "int32[places]"]  # positions of the columns that are in no bundle
+    sizes: Annotated[np.ndarray, "int64[2]"]  # numbers of rows and nodes of the tree
     packed: Annotated[np.ndarray, "int64[rows, outputs]"]  # gradient, second derivative and 1
-    ordered: Annotated[np.ndarray, "int64[rows, outputs]"]  # those of the rows of a node
+    ordered: Annotated[np.ndarray, "int64[rows, outputs]"]  # `packed` for the rows of a node
     first: Annotated[np.ndarray, "int64[nodes]"]  # a node has rows[first .. last]
     last: Annotated[np.ndarray, "int64[nodes]"]
-    totals: Annotated[np.ndarray, "int64[nodes, outputs]"]  # over a node's rows
-    gains: Annotated[np.ndarray, "float64[nodes]"]  # of its best split; 0 for none
-    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split; of categories, where their order is cut
-    histogram: Annotated[np.ndarray, "int64[nodes]"]  # which histogram is its
-    histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
-    scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
-    ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
+    totals: Annotated[np.ndarray, "int64[nodes, outputs]"]  # sums over the rows of a node
+    gains: Annotated[np.ndarray, "float64[nodes]"]  # gain of the best split of a node; 0 for none
+    splits: Annotated[np.ndarray, "int32[nodes]"]  # test of the best split; for categories, the cut of their order
+    histogram: Annotated[np.ndarray, "int64[nodes]"]  # index of the histogram of a node
+    histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K sums for each of 256 codes
+    scales: Annotated[np.ndarray, "float64[outputs]"]  # factors of scores, whose sums are in units
+    ridges: Annotated[np.ndarray, "float64[outputs]"]  # RIDGE in units of second derivatives
     noises: Annotated[np.ndarray, "float64[outputs]"]  # variances of gradients for a second derivative of 1, in units
     variances: Annotated[np.ndarray, "float64[outputs]"]  # of the means of categories, likewise
     running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
     scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
-    present: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
-    order: Annotated[np.ndarray, "uint8[256]"]  # these in their order
-    means: Annotated[np.ndarray, "float64[256]"]  # of these, by which they are ordered
+    present: Annotated[np.ndarray, "uint8[256]"]  # categories of a column in the rows of a node
+    order: Annotated[np.ndarray, "uint8[256]"]  # these categories in the order of their means
+    means: Annotated[np.ndarray, "float64[256]"]  # means of these categories
     in_order: Annotated[np.ndarray, "int64[cells]"]  # the histogram in this order
-    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that do
-    sizes_of_node: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of its gradients and second derivatives
+    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that go left
+    sizes_of_node: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of gradients and second derivatives
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
     sets: Annotated[np.ndarray, "uint64[leaves, 4]"]  # as in tunefree.generations.trees
-    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
-    roots: Annotated[np.ndarray, "int32[1]"]  # of the tree: 0
-    leaves: Annotated[np.ndarray, "int32[rows, 1]"]  # that rows reach
+    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact sums of the rows of each leaf
+    roots: Annotated[np.ndarray, "int32[1]"]  # root of the tree: 0
+    leaves: Annotated[np.ndarray, "int32[rows, 1]"]  # leaves that rows reach
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
-        """Room for trees of so many rows, columns drawn, outputs, and leaves."""
+        """Allocate the arrays for trees with so many rows, drawn columns, outputs, and leaves."""
         lengths = {"rows": n, "outputs": n_outputs, "cells": 256 * n_outputs}
         lengths |= {"drawn": n_columns, "places": n_columns + 1}
         lengths |= {"nodes": 2 * most_leaves - 1, "leaves": most_leaves, "histograms": most_leaves}
@@ -211,7 +211,7 @@ def fill_bundles(work, of_node, exclusive, rows):
                 fill_column(sums, exclusive.codes[b], rows, ordered)
                 for code in range(1, 256):
                     for k in range(n_outputs):
-                        sums[k] += sums[code * n_outputs + k]  # of all rows, instead of those that have none
+                        sums[k] += sums[code * n_outputs + k]  # code 0 becomes the sum over all rows
                 is_filled = True
             member = np.int64(exclusive.members[j]) * n_outputs
             for k in range(n_outputs):
@@ -541,7 +541,7 @@ def bound_leaves(
     Means of nodes with their second derivatives, and their bounds, are written.
     """
     nodes, n_nodes = work.nodes, work.sizes[1]
-    for v in range(n_nodes - 1, -1, -1):  # children are behind their parents
+    for v in range(n_nodes - 1, -1, -1):  # children come after their parents
         left = nodes[v, 1]
         if nodes[v, 0] == LEAF:
             means[v, 0], means[v, 1] = values[left, 0], work.sums[left, 0, 1]

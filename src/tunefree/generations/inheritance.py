@@ -1,12 +1,12 @@
-"""Settings that a generation of trees inherits from the one before it, and that later rows change.
+"""Settings that a generation of trees inherits from the previous generation, and that later rows change.
 
-The kept rows are cut in their order. Trees are grown on the first three quarters, with the settings inherited and with
-neighbours of these, and the last quarter judges. A neighbour takes over if it loses less by SURE standard errors of the
-paired differences. One more row is imagined, which is predicted wrongly as surely as the surest tenth are: else a few
-certain rows decide. The number of trees is read off one growing, which goes on while its latest step gained.
+The kept rows are split in their order. Trees are grown on the first three quarters, with the inherited settings and
+with neighbours of them, and compared on the last quarter. A neighbour replaces the settings if its loss is smaller by
+SURE standard errors of the paired differences. An imaginary row is added, which is predicted wrongly with the certainty
+of the surest tenth: else a few certain rows would decide. The number of trees rises while the latest step gains.
 
-Work is counted, not timed, so that settings are the same on any machine. Each birth saves up as much work as growing it
-takes, times BUDGET, and a trial is made where there is enough of it.
+Work is counted, not timed, so that settings are the same on any machine. Each birth saves BUDGET times the work of its
+growth, and a trial takes place when enough work is saved.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from tunefree.generations.leaves import finite_sum, log_probabilities
 from tunefree.generations.problem import Problem, Settings, prepared
 from tunefree.losses.objectives import Objective, measured
 
-EARLIER = 0.75  # of the rows, on which trees are grown
-FEWEST = 32  # rows that judge
-MOST_ROWS, MOST_JUDGES = 2**17, 2**14  # drawn of more
+EARLIER = 0.75  # part of the rows on which trees are grown
+FEWEST = 32  # rows on which settings are compared
+MOST_ROWS, MOST_JUDGES = 2**17, 2**14  # larger sets of rows are sampled
 SURE = 2.0  # standard errors
 SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-PRICE = 0.02  # part of the loss that has to be gained for twice the work of growing
-BUDGET = 1.0  # of trials, in the work of growing
-MORE = 2.0**0.5  # times as many trees are grown as before, in a step
+PRICE = 0.02  # part of the loss that twice the work of growing has to gain
+BUDGET = 1.0  # work of trials over the work of growing
+MORE = 2.0**0.5  # factor of the number of trees per step
 
 
 class Inherited(NamedTuple):
     """Settings that a generation passes on to the next one."""
 
     settings: Settings = Settings()
-    rows: int = 0  # that they are for
-    saved: float = 0.0  # work
-    turn: int = 0  # neighbours that were tried in vain: the next one has its turn
+    rows: int = 0  # number of rows for which the settings are
+    saved: float = 0.0  # work saved for trials
+    turn: int = 0  # number of neighbours tried in vain, which determines the next neighbour
 
     def for_rows(self, n: int) -> Inherited:
         """The settings for another number of rows.
 
-        Trees beyond the fewest are as many more as the square root of the rows: so long is it until they fit noise
+        A number of trees above the fewest grows with the square root of the rows, as does the number that fits noise
         (Yao, Rosasco, Caponnetto: On early stopping in gradient descent learning, Constructive Approximation 2007).
         """
         settings, fewest = self.settings, self.settings.fewest_trees
@@ -56,22 +56,22 @@ class Judged(NamedTuple):
     """Settings, and the losses of trees grown with them."""
 
     settings: Settings
-    work: float  # of growing with them
-    losses: np.ndarray  # (n,) of rows by weight
-    imagined: float  # of a row that is predicted wrongly
+    work: float  # of growing trees with them
+    losses: np.ndarray  # (n,) weighted losses of rows
+    imagined: float  # loss of the imaginary row
 
     @property
     def total(self) -> float:
-        """The loss of all rows; of numbers (none is imagined), outliers lose as much as the worst tenth of the rows."""
+        """The loss of all rows; for numbers, without an imaginary row, losses are clipped at their quantile SUREST."""
         most = MOST_LOSS if self.imagined else float(np.quantile(self.losses, SUREST))
         return float(np.minimum(self.losses, most).sum())
 
 
 class Trial:
-    """Earlier rows, on which trees are grown, and later ones that judge.
+    """Earlier rows, on which trees are grown, and later rows, on which they are compared.
 
-    Of the later rows those judge whose observation, or group, is not among the earlier ones: trees remember others, and
-    copies would choose trees that remember more. Rows that are alike, or of one group, count as one observation.
+    Later rows whose observation or group is among the earlier rows are left out: trees remember these, so they would
+    favour trees that remember more. Equal rows, and rows of one group, count as one observation.
     """
 
     def __init__(self, kind: Kind, problem: Problem, seed: int, saved: float) -> None:
@@ -80,7 +80,7 @@ class Trial:
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
         later = later[is_new]
         random = np.random.default_rng([seed, 3])
-        earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
+        earlier, later = _sampled(random, earlier, MOST_ROWS), _sampled(random, later, MOST_JUDGES)
         self.kind, self.seed, self.later, self.saved = kind, seed, problem.part(later), saved
         self.units = np.unique(self.later.digests, return_inverse=True)[1]
         has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
@@ -101,7 +101,7 @@ class Trial:
         return Judged(settings, self.kind.work_of_trial(settings, self.earlier), losses, imagined)
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether the new loss is surely smaller, by the gain that more work must bring; less work may lose as much."""
+        """Whether the new loss is significantly smaller, by the price of more work; less work may lose as much."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * old.total
         error = SURE * math.sqrt(len(gains)) * gains.std()
@@ -109,9 +109,9 @@ class Trial:
 
 
 class Course:
-    """Trees that are grown on the earlier rows of a trial, more and more of them, and judged after each step.
+    """Trees that are grown in steps on the earlier rows of a trial, and evaluated after each step.
 
-    Their work is taken off what the trial has saved.
+    Their work is subtracted from the saved work of the trial.
     """
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
@@ -133,7 +133,7 @@ class Course:
         return True
 
     def number_of_trees(self) -> float:
-        """The multiple of the usual number that later rows choose."""
+        """The multiple of the usual number of trees that the later rows choose."""
         before, is_better = self.settings.trees, self.trial.is_better
         while self.trees * MORE**0.5 < before:
             if not self.go_on():
@@ -153,14 +153,14 @@ class Course:
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)
 
 
-def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
+def _sampled(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
     return np.sort(random.choice(rows, most, replace=False)) if len(rows) > most else rows
 
 
 def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inherited:
-    """The settings inherited from the generation before, after changes that later rows decided.
+    """The settings of the previous generation, with the changes that later rows choose.
 
-    Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
+    Neighbours are compared with few trees. Then the number of trees is kept, reduced, or raised while steps gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
     saved += BUDGET * kind.work(before.for_rows(n).settings, problem, n)

@@ -1,8 +1,8 @@
-"""ScInOL2 and NAG on the leaves of trees: of a row the leaves that it reaches are features of value 1, all others 0.
+"""ScInOL2 and NAG on the leaves of trees: the leaves that a row reaches are features of value 1, all others are 0.
 
-They are :mod:`tunefree.learners.scinol` and :mod:`tunefree.learners.nag`, without what is the same for all leaves.
+They are :mod:`tunefree.learners.scinol` and :mod:`tunefree.learners.nag`, without statistics that all leaves share.
 There may be many leaves, so their statistics are in single precision; arithmetic is in double precision. A sum of n
-terms of one size grows up to n = 2^24. Beyond CEILING, which single precision can hold, a number says nothing more.
+terms of one size grows up to n = 2^24. Numbers are clipped at CEILING, which single precision can represent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tunefree.learners.contract import Learner
 from tunefree.learners.nag import rate_of
 
 CEILING = 1e30
-SMALLEST = 2.0**-100  # unit
+SMALLEST = 2.0**-100  # smallest unit
 
 
 class LeafLearner(Learner):
@@ -80,7 +80,7 @@ class LeafScInOL2(LeafLearner):
         return np.float64(state.largest[j]) / inverse if inverse > 0.0 else 0.0
 
     def prepare_outputs(self, outputs: list[int]) -> None:
-        """Give outputs that come late the wealth of the leaves reached."""
+        """Give later outputs the initial wealth of the leaves reached."""
         self.wealth[:, outputs] = np.minimum(self.epsilon[0] * self.wealth_scale[:, None].astype(np.float64), CEILING)
 
 
@@ -103,7 +103,7 @@ def bet_of(state, j, k):
 
 
 class LeafNAG(LeafLearner):
-    """NAG: all s_i are 1. Each leaf begins as if it had been met at a slope of 1: the first row moves it by less."""
+    """NAG with all s_i = 1. Leaves start as if reached once with a slope of 1: the first row moves them less."""
 
     roots = per_coordinate("sqrt(G_i - 1)", parity=EVEN)
     bets = per_coordinate("w_i", parity=ODD, is_halved=True)

@@ -1,8 +1,8 @@
-"""Living leaves: the learners of the papers add a correction on the leaves that a row reaches, from zero.
+"""Living leaves: online learners add corrections, which start at zero, on the leaves that a row reaches.
 
-The prediction is the trees' own plus the sum of the weights of the row's leaves, one in each tree. Nothing is replayed:
-a learner sees the rows after the trees were grown, each once. Numbers are learned as what the trees leave of them, but
-for those whose logarithms are predicted: like margins of classes, these begin at what the trees predict.
+The prediction is the prediction of the trees plus the sum of the weights of the row's leaves, one in each tree. Nothing
+is replayed: a learner gets each row after the growth of the trees once. Numbers are learned as residuals of the trees.
+Margins of classes, and logarithms that are predicted, start at the prediction of the trees.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.numbers import MARGIN_OF_LOGARITHMS
 from tunefree.losses.objectives import Objective
 
-RATE = 2.0  # of NAG, which follows changes
+RATE = 2.0  # step size of NAG, which follows changes
 
 
 @Loop
 def following_of(learner: type[LeafLearner], functions: Functions) -> Callable[..., None]:
-    """The loop over rows that a learner on leaves predicts and learns."""
+    """The loop in which a learner on leaves predicts and learns rows."""
     predict, update, fetch = learner.predict, learner.update, learner.fetch
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
 
@@ -54,7 +54,7 @@ def following_of(learner: type[LeafLearner], functions: Functions) -> Callable[.
             if is_large and i + 1 < len(targets):
                 for t in range(leaves.shape[1]):
                     fetch(state, leaves[i + 1, t])
-            # what is known of a row that is only predicted changes no state
+            # a row that is only predicted does not change the state
             scale = scale_of(numbers, weights[i]) if weights[i] > 0.0 else Scale(0.0, 0.0, 0.0)
             predict(state, leaves[i], scale, margins)
             for k in range(n_outputs):
@@ -68,7 +68,7 @@ def following_of(learner: type[LeafLearner], functions: Functions) -> Callable[.
 
 
 def following(learner: type[LeafLearner], has_one_output: bool) -> Compiled:
-    """The compiled function of a learner on leaves, for all losses that have a name by now."""
+    """The compiled function of a learner on leaves, for all losses registered so far."""
     name = f"generations.leaves.follow.{learner.__name__}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     return following_of.compiled(learner, name=name, states={"state": learner}, lengths=lengths)
@@ -81,15 +81,15 @@ def all_compiled() -> list[Compiled]:
 
 
 def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndarray:
-    """Log-probabilities (n, n_classes) of margins: one of two classes, or one for each class that the member knows.
+    """Log-probabilities (n, n_classes) of margins: one for two classes, or one for each class known to the member.
 
-    A class that it does not know has 1 / (rows + n_classes), by the rows that it learned.
+    The probability of an unknown class is 1 / (rows + n_classes), with the number of rows learned by the member.
 
     >>> np.exp(log_probabilities(np.array([[0.0]]), 3, 7)).round(3)
     array([[0.45, 0.45, 0.1 ]])
     """
     if margins.shape[1] == 1:
-        with np.errstate(invalid="ignore"):  # NaN of a member that sleeps stays NaN
+        with np.errstate(invalid="ignore"):  # NaN of a sleeping member stays NaN
             logs = np.concatenate([np.logaddexp(0.0, margins), np.logaddexp(0.0, -margins)], axis=1)
             np.negative(logs, out=logs)
     else:
@@ -118,16 +118,16 @@ class LivingLeaves(Part):
 
     @property
     def predicts_rest(self) -> bool:
-        """Whether targets that are numbers are replaced by the residuals of the trees."""
+        """Whether targets are replaced by the residuals of the trees."""
         return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def values(self, n_leaves: int) -> np.ndarray:
-        """What each leaf adds by itself (n_leaves, K)."""
-        leaves, nothing = np.arange(n_leaves, dtype=np.int32)[:, None], np.zeros(n_leaves)
-        offsets, written = np.zeros((2, n_leaves, self.state.n_outputs))
-        follow, *arguments = self.call_on(leaves, offsets, nothing, nothing, written)
+        """The correction (n_leaves, K) of each leaf alone."""
+        leaves, zeros = np.arange(n_leaves, dtype=np.int32)[:, None], np.zeros(n_leaves)
+        offsets, corrections = np.zeros((2, n_leaves, self.state.n_outputs))
+        follow, *arguments = self.call_on(leaves, offsets, zeros, zeros, corrections)
         follow(*arguments)
-        return written
+        return corrections
 
     def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
         """The call that predicts and learns rows: offsets (n, K), targets and weights (n,), and predictions (n, K)."""
@@ -137,7 +137,7 @@ class LivingLeaves(Part):
         return follow, self.state, *self.objective.arrays, is_large, codes, *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
-        """A copy of the leaves that learns no more."""
+        """A copy of the leaves that no longer learns."""
         weights, units = read(self.state)
         weights = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
         largest = float(np.abs(weights).max(initial=0.0))
@@ -145,7 +145,7 @@ class LivingLeaves(Part):
         return FrozenLeaves(self.objective.copied(), levels.astype(np.float16), largest)
 
     def add_class(self, n_classes: int) -> None:
-        """Add an output, whose weights begin at 0."""
+        """Add an output, whose weights start at 0."""
         n_before = self.state.n_outputs
         first = 1 if n_before == 1 else 0
         self.state = self.state.with_outputs(n_classes, first, mirrors=first == 1)
@@ -159,7 +159,7 @@ def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 class FrozenLeaves(Part):
-    """The weights of leaves that no longer learn: levels (n_leaves, K) relative to the largest, none if all are 0."""
+    """Fixed weights of leaves: levels (n_leaves, K) relative to the largest weight, empty if all weights are 0."""
 
     objective = child(Objective, FIXED)
     levels = array("float32|float16", ("leaves", "outputs"), FIXED)
@@ -169,7 +169,7 @@ class FrozenLeaves(Part):
         self.objective, self.levels, self.largest = objective, levels.astype(np.float32), largest
 
     def values(self, n_leaves: int) -> np.ndarray:
-        """What each leaf adds by itself (n_leaves, K)."""
+        """The correction (n_leaves, K) of each leaf alone."""
         sums = np.zeros((n_leaves, self.levels.shape[1]))
         sums[: len(self.levels)] = self.levels
         return self.objective.predictions_of(sums * self.largest)
@@ -197,5 +197,5 @@ def objective_of(n_classes: int, loss: Any) -> Objective:
 
 
 def learners_of(wealth: float) -> list[tuple[str, dict[str, float]]]:
-    """The learners on leaves of an initial wealth per unit of margin, with their parameters; none without wealth."""
+    """The learners on leaves, with their settings, for an initial wealth per unit of margin; none if it is 0."""
     return [("scinol2", {"epsilon": wealth}), ("nag", {"eta": RATE})] if wealth > 0.0 else []

@@ -1,8 +1,8 @@
 """Linear models of few rows: logistic regression, ridge regression, and regression of logarithms, at several penalties.
 
-A path: the weights of one penalty are where the next one, which is smaller, begins. Newton's method finds them where
-there are few, else L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 1989; scipy's). With a logarithmic link
-second derivatives are those expected (Nelder, Wedderburn: Generalized linear models, JRSS A 135, 1972).
+Penalties form a path: the weights of each penalty are the start for the next smaller one. Newton's method finds few
+weights, and L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 1989; from scipy) many. With a logarithmic link,
+second derivatives are expected ones (Nelder, Wedderburn: Generalized linear models, JRSS A 135, 1972).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tunefree.generations.problem import USUAL, Problem, Settings, mean_and_disp
 from tunefree.losses import Square
 from tunefree.losses.objectives import Objective, measured
 
-MOST_WEIGHTS = 512  # of all outputs together, where second derivatives of all pairs are computed
-MOST_OF_NEWTON = 128  # likewise of classes, beyond which L-BFGS is faster
-MOST_PRODUCTS = 2**21  # of a number and a weight in one pass over the rows
-MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
+MOST_WEIGHTS = 512  # of all outputs together, for which a Hessian is computed
+MOST_OF_NEWTON = 128  # likewise for classes, beyond which L-BFGS is faster
+MOST_PRODUCTS = 2**21  # of numbers and weights in one pass over the rows
+MOST_LEVELS = 32  # categories of a column that have a weight, the most frequent ones
 STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
-STEPS, MOST_ITERATIONS = 25, 100  # of Newton's method, and of L-BFGS, at most
-NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # a step that lowers the objective by so small a part of it is the last
-FARTHEST_MARGIN = 300.0  # of a logarithm
+STEPS, MOST_ITERATIONS = 25, 100  # largest numbers of steps of Newton's method and of iterations of L-BFGS
+NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # the last step lowers the objective by a smaller part of it
+FARTHEST_MARGIN = 300.0  # largest absolute margin that is a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
-FORBIDDING = 1e12  # penalty of weights of monotone columns that had the wrong sign without
-# Of an objective at weights (d, K) the value, the gradient (d, K), and a function for the second derivatives (K d, K d)
-# of one output after the other.
+FORBIDDING = 1e12  # penalty that fixes weights at 0: those of monotone columns that had the wrong sign without it
+# The value and the gradient (d, K) of an objective at weights (d, K), and a function for its Hessian (K d, K d), where
+# outputs follow each other.
 Evaluated = tuple[float, np.ndarray, Callable[[], np.ndarray]]
 
 
@@ -43,32 +43,32 @@ class Linear(NamedTuple):
     """Linear models of columns, one for each strength."""
 
     sources: Annotated[np.ndarray, "int64[d]", FROM_ZERO]  # the column of each weight
-    # Id of the category that it is for; NaN where it is for the number itself.
+    # The category id of each weight; NaN for weights of numbers.
     levels: Annotated[np.ndarray, "float64[d]", Limits(may_be_missing=True)]
-    means: Annotated[np.ndarray, "float64[d]"]  # of the numbers, and shares of categories; they stand for unknown ones
+    means: Annotated[np.ndarray, "float64[d]"]  # of numbers, and shares of categories; they replace missing values
     scales: Annotated[np.ndarray, "float64[d]", Limits(low=5e-324)]
-    # (strengths, d + 1, K): that of the constant first; K = 1 of numbers and two classes
+    # (strengths, d + 1, K), with the constant first; K = 1 for numbers and two classes
     weights: Annotated[np.ndarray, "float64[3, d+1, outputs]"]
 
     @property
     def n_leaves(self) -> int:
-        """There are none."""
+        """The number of leaves, which linear models do not have."""
         return 0
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row."""
+        """The number of margins of a row."""
         return self.weights.shape[2]
 
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """No leaves (n, 0), and the margins (strengths, n, K) of rows."""
+        """An empty array of leaves (n, 0), and the margins (strengths, n, K) of rows."""
         features = design(columns, *self[:4])
         margins = np.zeros((len(self.weights), len(features), self.n_outputs))
         write_margins(np.ascontiguousarray(features.T), np.ascontiguousarray(self.weights), margins)
         return np.empty((len(features), 0), np.int32), margins
 
     def check(self, n_columns: int) -> None:
-        """Raise a ModelError if it has weights of other columns than so many."""
+        """Raise a ModelError if it has weights of columns beyond ``n_columns``."""
         if (self.sources >= n_columns).any():
             raise ModelError("a linear generation in the file is damaged; train the model anew")
 
@@ -93,7 +93,7 @@ def write_features(
 
 
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
-    """The constant and the standardised features (n, 1 + d) of rows, those of one feature side by side."""
+    """The constant and the standardised features (n, 1 + d) of rows, contiguous for each feature."""
     features = np.ones((1 + len(sources), len(columns)))
     write_features(np.ascontiguousarray(columns[:, sources]), levels, means, scales, features)
     return features.T
@@ -118,9 +118,9 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
-    """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
+    """Linear models of a problem; None if they would have too many weights, or for unsupported losses of numbers.
 
-    Weights of monotone columns have their signs, or are 0. Neither seed nor settings have an effect.
+    Weights of monotone columns have the sign of the column, or are 0. Neither seed nor settings have an effect.
     """
     n_outputs = problem.n_outputs
     if problem.n_classes == 0 and not (isinstance(problem.loss, Square) or problem.has_log_link):
@@ -140,7 +140,7 @@ def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> 
         for strength in STRENGTHS:
             penalty = np.full(X.shape[1], 1.0 / strength)
             penalty[0] = 1e-10
-            for _ in range(2 if signs.any() else 1):  # again without those of the wrong sign
+            for _ in range(2 if signs.any() else 1):  # again with weights of the wrong sign fixed at 0
                 if problem.n_classes or problem.has_log_link:
                     evaluate = _log_link if problem.has_log_link else _log_loss
                     minimise = _newton if n_weights <= MOST_OF_NEWTON or problem.has_log_link else _lbfgs
@@ -165,7 +165,7 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
 
 
 def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
-    """The penalised loss, in units of the dispersion, with the second derivatives that are expected.
+    """The penalised loss, in units of the dispersion, with expected second derivatives.
 
     Margins are logarithms of the targets' means over the mean of all.
     """
@@ -192,16 +192,16 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
     totals = shares.sum(axis=0)
     loss = row_weights @ (np.log(totals) - margins[codes, rows])
     shares /= totals
-    away = shares * row_weights
-    away[codes, rows] -= row_weights
-    gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
+    residuals = shares * row_weights
+    residuals[codes, rows] -= row_weights
+    gradient = (residuals[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
     diagonal, probabilities = np.tile(penalty, n_outputs) + 1e-9, shares[-n_outputs:].T
     return value, gradient, lambda: _hessian(X, probabilities, row_weights) + np.diag(diagonal)
 
 
 def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
-    """The weights at which an objective is least, from some on."""
+    """The weights that minimise an objective, from initial weights."""
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient, _ = evaluate(flat.reshape(weights.shape))
@@ -215,7 +215,7 @@ def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> 
 
 
 def _newton(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
-    """Newton's method from some weights on, with steps halved until the objective falls."""
+    """Newton's method from initial weights, with steps halved until the objective falls."""
     value, gradient, hessian = evaluate(weights)
     for _ in range(STEPS):
         step = np.linalg.solve(hessian(), gradient.T.reshape(-1)).reshape(weights.shape[::-1]).T
@@ -232,7 +232,7 @@ def _newton(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) ->
 def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarray:
     """Second derivatives (K d, K d) of the log-loss: sum of h (diag(p) - p p') x x', at probabilities p of rows.
 
-    Blocks of two classes are those of one product of a matrix with itself, of which BLAS computes half.
+    Blocks of two classes come from one product of a matrix with its transpose, of which BLAS computes half.
     """
     (n, d), n_outputs = X.shape, P.shape[1]
     hessian = np.empty((n_outputs * d, n_outputs * d))
@@ -257,7 +257,7 @@ def write_margins(
     for j in range(len(features)):
         for s in range(len(weights)):
             for k in range(weights.shape[2]):
-                for i in range(features.shape[1]):  # which are next to each other, so that several are added at once
+                for i in range(features.shape[1]):  # contiguous, so that several rows are added at once
                     margins[s, i, k] += features[j, i] * weights[s, j, k]
 
 

@@ -1,8 +1,8 @@
-"""Rows of a tree that grows: samples of rows, sums in whole numbers, and the partition of nodes.
+"""Rows of a growing tree: samples of rows, sums of integers, and the partition of nodes.
 
-Whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS 2022) have several fields of
-bits side by side, so that one addition sums up all of them: the number of rows is in the lowest ones. Units are such
-that the sizes of all rows together fill the bits of a field. Rounding is random and right on average.
+Integers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS 2022) have several bit fields side
+by side, so that one addition adds all fields. The lowest field is the number of rows. Units are chosen such that the
+sum of the absolute values of all rows just fits in a field. Rounding is random and unbiased.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link, is_robust
 
-MOST_SCORE = 1e15  # so that single precision has room for sums
-FARTHEST = 1e15  # spreads of a target from the centre, likewise
-FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows differ
-LEAST_DISPERSION = 1e-6  # where all targets are equal
-LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
+MOST_SCORE = 1e15  # largest score, so that sums fit in single precision
+FARTHEST = 1e15  # largest distance of a target from the centre in spreads, for the same reason
+FAR = 16.0  # likewise for robust losses: targets beyond do not show where rows differ
+LEAST_DISPERSION = 1e-6  # used where all targets are equal
+LEAST_WEIGHT = 1e-30  # smallest weight over the largest, so that it is above 0 in single precision
 ROW_FIELDS = ("columns", "targets", "weights", "digests")
 Multiple = Annotated[float, Number(1.0 / 64.0, 256.0)]
 
@@ -27,8 +27,8 @@ Multiple = Annotated[float, Number(1.0 / 64.0, 256.0)]
 def mean_and_dispersion(targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """The mean of targets, 1 if all are 0, and their dispersion, for a loss with a logarithmic link.
 
-    That is the mean of the squared slope over the mean of the expected curvature, for targets over their mean, with
-    weights of mean 1.
+    The dispersion is the mean of the squared slope over the mean of the expected curvature, for targets over their
+    mean, with weights of mean 1.
 
     >>> mean_and_dispersion(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
     (0.25, 3.0)
@@ -40,7 +40,7 @@ def mean_and_dispersion(targets: np.ndarray, weights: np.ndarray) -> tuple[float
 
 
 class Binned(NamedTuple):
-    """Rows as codes."""
+    """The codes of rows, with their bins and bundles."""
 
     bins: Bins
     codes: np.ndarray  # (c, n) uint8
@@ -50,24 +50,24 @@ class Binned(NamedTuple):
 class Problem(NamedTuple):
     """Rows to fit a batch model to."""
 
-    columns: np.ndarray  # (n, c) float64, NaN where nothing is known
+    columns: np.ndarray  # (n, c) float64, NaN for missing values
     is_categorical: np.ndarray  # (c,) bool: ids of categories, which have no order
-    targets: np.ndarray  # (n,) float64: numbers of classes, or numbers
+    targets: np.ndarray  # (n,) float64: class numbers, or numbers
     weights: np.ndarray  # (n,) float64 above 0, with mean 1
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
-    binned: Any = None  # Binned, which trees of all kinds share, see binned()
-    digests: Any = None  # (n,) of the observations, or of the groups; None where nothing is inherited
-    signs: Any = None  # (c,) int8 of the columns: 1 where predictions rise with them, -1 where they fall; None without
+    binned: Any = None  # Binned, which all kinds of trees share, see binned()
+    digests: Any = None  # (n,) of the observations, or of the groups; None if no settings are inherited
+    signs: Any = None  # (c,) int8: 1 for columns with which predictions rise, -1 where they fall, else 0; or None
 
     def part(self, rows: np.ndarray) -> Problem:
-        """Some of the rows, without codes."""
+        """A selection of the rows, without codes."""
         arrays: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in ROW_FIELDS}
         return self._replace(binned=None, **arrays)
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row: one of numbers and of two classes."""
+        """The number of margins of a row: one for numbers and for two classes."""
         return self.n_classes if self.n_classes > 2 else 1
 
     @property
@@ -76,7 +76,7 @@ class Problem(NamedTuple):
         return has_log_link(self.loss)
 
     def start(self) -> np.ndarray:
-        """The margins (K,) of a model that knows no column; of numbers 0, to which the centre is added."""
+        """The margins (K,) of a model without columns; 0 for numbers, to which the centre is added."""
         if self.n_classes == 0:
             return np.zeros(1)
         counts = np.bincount(self.targets.astype(np.int64), self.weights, self.n_classes) + 0.5
@@ -85,18 +85,18 @@ class Problem(NamedTuple):
 
 
 def prepared(problem: Problem) -> Problem:
-    """A problem as growers get it: weights with mean 1, and codes of the columns."""
+    """A problem in the form that growers take: weights with mean 1, and codes of the columns."""
     return binned(problem._replace(weights=relative(problem.weights)))
 
 
 def relative(weights: np.ndarray) -> np.ndarray:
-    """Weights above 0 with mean 1, of whatever scale they were."""
+    """Weights above 0, scaled to mean 1."""
     shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
     return shares / shares.mean() if len(shares) else shares
 
 
 def binned(problem: Problem) -> Problem:
-    """A problem whose columns have codes, too, so that trees can be grown."""
+    """A problem with codes of its columns, on which trees can be grown."""
     if len(problem.targets) > MOST_ROWS:
         raise ValueError(f"trees are grown on at most {MOST_ROWS:,} rows, not {len(problem.targets):,}; draw some")
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
@@ -106,7 +106,7 @@ def binned(problem: Problem) -> Problem:
 
 
 def scores_of(problem: Problem) -> np.ndarray:
-    """One number (n,) a row, by whose means categories are ordered: the target, or the rank of frequent classes."""
+    """Scores (n,) of rows, whose means order categories: the target, or the rank of its class by frequency."""
     if problem.n_classes > 2:
         classes = problem.targets.astype(np.int64)
         order = np.argsort(-np.bincount(classes, minlength=problem.n_classes), kind="stable")
@@ -125,27 +125,27 @@ def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
 
 
 def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
-    """The power of two next below the median distance of targets from a centre, of those that differ, or 1."""
+    """The power of two next below the median distance from a centre, over targets that differ from it; 1 for none."""
     with np.errstate(over="ignore"):
-        away = np.minimum(np.abs(targets - centre), 1e300)
-    differs = away > 0.0
+        distances = np.minimum(np.abs(targets - centre), 1e300)
+    differs = distances > 0.0
     if not differs.any():
         return 1.0
-    return 2.0 ** max(math.floor(math.log2(median_of(away[differs], weights[differs]))), -1000)
+    return 2.0 ** max(math.floor(math.log2(median_of(distances[differs], weights[differs]))), -1000)
 
 
 class ScaledTargets(NamedTuple):
-    """Targets as trees are grown on them: in spreads from a centre, or relative to their mean."""
+    """Targets in the scale of tree growth: in spreads from a centre, or relative to their mean."""
 
     centre: float  # their weighted mean for the square loss, for other losses the median
     spread: float
     targets: np.ndarray  # (n,)
-    loss: Any = None  # whose minimiser a leaf has; None where that is the mean
+    loss: Any = None  # the loss whose minimiser is the value of a leaf; None if this is the mean
     dispersion: float = 1.0  # of targets over their mean
 
 
 def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The scaled targets of a problem; codes of classes stay, and targets of robust losses are cut at FAR spreads."""
+    """The scaled targets of a problem, with class numbers unchanged; robust losses clip targets at FAR spreads."""
     if problem.n_classes:
         return ScaledTargets(0.0, 1.0, problem.targets)
     if problem.has_log_link:
@@ -157,9 +157,9 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
         centre = median_of(problem.targets, problem.weights)
     spread = spread_of(problem.targets, problem.weights, centre)
     loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
-    # A leaf of few rows may have more outliers than others, or an outlier may decide where rows are split.
-    asks_for_middle = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
-    farthest = FAR if asks_for_middle else FARTHEST
+    # Otherwise a leaf of few rows may have more outliers than others, or an outlier may decide a split.
+    predicts_median = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
+    farthest = FAR if predicts_median else FARTHEST
     targets = np.clip(problem.targets / spread - centre / spread, -farthest, farthest)
     return ScaledTargets(centre, spread, targets, loss)
 
@@ -167,7 +167,7 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
 class Settings(NamedTuple):
     """Settings of tree growth: multiples of the values that follow from the number of rows, columns and classes.
 
-    A generation inherits them from the one before it (:mod:`tunefree.generations.inheritance`).
+    A generation inherits them from the previous generation (:mod:`tunefree.generations.inheritance`).
 
     >>> Settings(trees=2.0**0.5, columns=2.0).in_words()
     '1.41 times the trees, 2 times the columns'
@@ -177,15 +177,15 @@ class Settings(NamedTuple):
     columns: Multiple = 1.0  # drawn for a tree, or tried at a node
     leaves: Multiple = 1.0
     rate: Multiple = 1.0
-    least: Multiple = 1.0  # rows of a leaf, or of a node that is split
+    least: Multiple = 1.0  # fewest rows of a leaf, or of a node that is split
 
     @property
     def fewest_trees(self) -> float:
-        """The multiple of trees that compensates for a shrinkage rate below the rate of a first generation."""
+        """The multiple of trees that compensates for a shrinkage rate below the rate of the first generation."""
         return 1.0 / self.rate
 
     def in_words(self) -> str:
-        """The settings that differ from a first generation, in words."""
+        """The settings that differ from the first generation, in words."""
         nouns = {"rate": "shrinkage rate", "least": "rows of the smallest node"}
         parts = [
             f"{multiple:.3g} times the {nouns.get(name, name)}"

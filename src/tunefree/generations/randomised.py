@@ -1,7 +1,7 @@
-"""Randomised trees: at each node some columns, a random cut of each, and the best of these.
+"""Randomised trees: each node tries a random cut of some columns, and takes the best cut.
 
-Geurts, Ernst, Wehenkel: Extremely randomized trees (Machine Learning 2006), on codes of one byte. Each tree sees half
-of the rows. Nodes are split in the order of their numbers, so that the children of one are neighbours.
+Geurts, Ernst, Wehenkel: Extremely randomized trees (Machine Learning 2006), on codes of one byte. Each tree is grown on
+half of the rows. Nodes are split in the order of their numbers, so that the two children of a node are neighbours.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from tunefree.generations.problem import USUAL, Problem, Settings, scaled_target
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined
 
 TREES = 60
-JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
-ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS, at most MOST_ROWS
+JUDGED = 1.0 / 3.0  # part of the trees that is grown to compare settings
+ROWS = 0.5  # part of the rows drawn for each tree; at least MANY_ROWS, at most MOST_ROWS
 MANY_ROWS, MOST_ROWS = 2**13, 2**16
-PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
-LEAST_EVENTS = 8.0  # of a node that is split, with a logarithmic link
-PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
-LEAST_RATE = 1e-9  # of the mean of the targets
-LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
-MOST_LEAVES = 4096  # of a tree
-MOST_MULTIPLE = 8.0  # of a setting that rows may choose
-CLASS = 44  # bits below the number of a class, of which there may be 2^20
+PART_OF_NUMBERS = 1.0 / 3.0  # part of the columns tried at a node for numbers; for classes, it is their square root
+LEAST_EVENTS = 8.0  # fewest events of a node that is split, with a logarithmic link
+PRIOR_EVENTS = 0.25  # added events of a leaf with the overall mean, likewise
+LEAST_RATE = 1e-9  # smallest prediction over the mean of the targets
+LEAST_OF_LOSS = 8  # fewest rows of a node that is split, if leaves are quantiles: 2 lose half more, 20 a tenth
+MOST_LEAVES = 4096  # per tree
+MOST_MULTIPLE = 8.0  # largest multiple of a setting that rows may choose
+CLASS = 44  # bits below the class number, which is less than 2^20
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
 
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown; the rows of a node are contiguous."""
 
-    drawn: Annotated[np.ndarray, "uint32[rows]"]  # for the tree, and then the others
-    drawn_codes: Annotated[np.ndarray, "uint8[columns, rows]"]  # of these, so that they are near each other
-    drawn_packed: Annotated[np.ndarray, "int64[rows]"]  # of these, see packed_rows
-    rows: Annotated[np.ndarray, "uint32[rows]"]  # places among those drawn; in a leaf, numbers of rows
+    drawn: Annotated[np.ndarray, "uint32[rows]"]  # rows drawn for the tree, then the others
+    drawn_codes: Annotated[np.ndarray, "uint8[columns, rows]"]  # codes of the drawn rows, side by side
+    drawn_packed: Annotated[np.ndarray, "int64[rows]"]  # integers of the drawn rows, see packed_rows
+    rows: Annotated[np.ndarray, "uint32[rows]"]  # indices into the drawn rows; in a leaf, row numbers
     spare: Annotated[np.ndarray, "uint32[rows]"]
-    packed: Annotated[np.ndarray, "int64[rows]"]  # of the rows of a node
-    codes: Annotated[np.ndarray, "uint8[rows]"]  # of these in one column
-    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that do
+    packed: Annotated[np.ndarray, "int64[rows]"]  # integers of the rows of a node
+    codes: Annotated[np.ndarray, "uint8[rows]"]  # codes of the rows of a node in one column
+    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that go left
     first: Annotated[np.ndarray, "int64[nodes]"]  # a node has the rows first .. last
     last: Annotated[np.ndarray, "int64[nodes]"]
     totals: Annotated[np.ndarray, "int64[nodes, outputs]"]
-    sides: Annotated[np.ndarray, "int64[outputs, 2]"]  # sums of the rows of a node beyond a cut, and up to it
-    best_left: Annotated[np.ndarray, "int64[outputs]"]  # the latter for its best cut so far
+    sides: Annotated[np.ndarray, "int64[outputs, 2]"]  # sums over the rows of a node above a cut, and up to it
+    best_left: Annotated[np.ndarray, "int64[outputs]"]  # sums up to the best cut so far
     size: Annotated[np.ndarray, "int64[1]"]  # nodes of the tree, one less than twice its leaves
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # as in tunefree.generations.trees
-    sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K of the classes or targets by weight, and the weight
+    sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K sums of classes or weighted targets, and the weight
 
 
 def fields_of_rows(n, has_classes):
@@ -72,7 +72,7 @@ def fields_of_rows(n, has_classes):
 
 
 def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, random: Any) -> np.ndarray:
-    """Whole numbers (n,): the number of several classes, or the target by weight, then the weight, then 1."""
+    """Integers (n,) with bit fields: the class number or the weighted target, the weight, and 1 in the lowest field."""
     n, draws = len(targets), random.random(len(targets))
     low, high = fields_of_rows(n, has_classes)
     rounded_weights = (weights / unit_of(weights.sum(), high - low, n) + (1.0 - draws)).astype(np.int64)
@@ -263,15 +263,15 @@ def grow_tree(
 
 
 class Room(NamedTuple):
-    """The size of a tree: its rows and leaves, and the least rows of a node that is split."""
+    """The size of a tree: its rows and leaves, and the fewest rows of a node that is split."""
 
     rows: int
     leaves: int
-    least: int  # rows of a node that is split
+    least: int  # fewest rows of a node that is split
 
 
 def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """The sizes of trees on n rows, where nodes of fewer than ``fewest`` rows are not split."""
+    """The size of trees on n rows; nodes of fewer than ``fewest`` rows are not split."""
     rows = min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
     least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
@@ -296,7 +296,7 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
 
 
 def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
-    """Other settings that later rows may choose: of the columns tried at a node, and of its least rows."""
+    """Neighbouring settings that later rows may choose: columns tried at a node, and fewest rows of a node."""
     columns, least, n_columns = settings.columns, settings.least, len(problem.binned.codes)
     tries_all = n_tried(n_columns, problem.n_classes, columns) >= n_columns
     neighbours = {
@@ -311,7 +311,7 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
 def grow_randomised(
     problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int | None = None, fewest: int = 2
 ) -> Trees:
-    """Randomised trees of a problem, whose nodes of fewer than so many rows are not split."""
+    """Randomised trees of a problem; nodes of fewer than ``fewest`` rows are not split."""
     n, n_outputs = len(problem.targets), problem.n_outputs
     bins, codes, _ = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
@@ -353,7 +353,7 @@ def grow_randomised(
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
-    """A grower of a multiple of the usual number of trees."""
+    """A function that grows a multiple of the usual number of trees."""
     return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
 
 

@@ -1,7 +1,7 @@
 """Rows that generations are grown on, in bounded memory: a uniform sample of those so far, or the latest ones.
 
 Vitter: Random sampling with a reservoir (ACM TOMS 1985), Algorithm R, where the random number of a row is a hash of its
-number, so that the sample does not depend on how rows come in blocks.
+row number, so that the sample does not depend on the division of rows into blocks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tunefree.core.errors import ModelError
 from tunefree.core.part import LEARNED, Part, argument, array, number, packed
 from tunefree.core.schema import COUNT, Number
 
-MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
-FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
+MOST_ROWS = 2**20  # largest number of rows kept; integer sums over more rows would lack bits
+FEWEST_OF = 2**7  # however wide rows are, at least 1 / FEWEST_OF of the largest number is kept
 SINGLE = ["float32"]
 ARRAYS = ("columns", "targets", "weights", "digests")
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FEWEST_KEPT = 2**14  # where memory is short
-WIDE = 2**6  # columns beyond which fewer rows are kept, 512 MiB of numbers
+FEWEST_KEPT = 2**14  # smallest number of rows kept where memory is short
+WIDE = 2**6  # number of columns beyond which fewer rows are kept: 512 MiB of numbers
 
 
 def mixed(bits):
@@ -32,19 +32,19 @@ def mixed(bits):
 
 
 def hashed(numbers: np.ndarray) -> np.ndarray:
-    """Pseudo-random 64-bit numbers of whole numbers."""
+    """64-bit hashes of integers."""
     return np.asarray(mixed(numbers.astype(np.uint64) * GOLDEN))
 
 
 def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Pseudo-random 64-bit numbers of values of features; 0 of a value that is 0."""
-    known = np.ascontiguousarray(values + 0.0)  # -0.0 is 0.0
+    """64-bit hashes of values of features; 0 for the value 0."""
+    known = np.ascontiguousarray(values + 0.0)  # turns -0.0 into 0.0
     keys = hashed(features.astype(np.int64).view(np.uint64))
     return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))
 
 
 def _numbers(name: str, *axes: Any, **limits: bool) -> Any:
-    """Numbers of rows, in single precision as long as it has all digits."""
+    """The declaration of an array of numbers, in single precision as long as this is exact."""
 
     def write(reservoir: Any, numbers: np.ndarray) -> None:
         setattr(reservoir, name, packed(numbers, SINGLE))
@@ -64,26 +64,26 @@ class Reservoir(Part):
 
     def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:
         self.latest, self.most, self.rows = latest, most, 0
-        # (capacity, c), NaN where nothing is known; in single precision as long as it has all digits
+        # (capacity, c), NaN for missing values; in single precision as long as this is exact
         self.columns = np.empty((0, 0), np.float32)
         self.targets, self.weights = np.empty((2, 0), np.float32)  # (capacity,)
         self.digests = np.empty(0, np.uint64)  # (capacity,)
 
     @property
     def capacity(self) -> int:
-        """Rows that are kept at most."""
+        """The largest number of rows kept."""
         limit = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // FEWEST_OF)
         return min(self.latest or self.most, limit)
 
     @property
     def n_kept(self) -> int:
-        """Rows that are kept."""
+        """The number of rows kept."""
         return min(self.rows, self.capacity)
 
     def add(
         self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray, fills: list[float]
     ) -> None:
-        """Add rows (n, c) in order; later rows may have more columns at the end, in which earlier ones have fills."""
+        """Add rows (n, c) in order; later rows may have more columns at the end, whose fill values earlier rows get."""
         if not len(targets):
             return
         before = self.columns.shape[1]
@@ -91,17 +91,17 @@ class Reservoir(Part):
             wider = np.tile(fills[: columns.shape[1]], (len(self.columns), 1))
             wider[:, :before] = self.columns
             self.widen(wider)
-        places, rows = self._places(self.rows + np.arange(len(targets)))
-        self._reserve(int(places.max(initial=-1)) + 1)
+        positions, rows = self._positions(self.rows + np.arange(len(targets)))
+        self._reserve(int(positions.max(initial=-1)) + 1)
         for name, values in zip(ARRAYS, (columns, targets, weights, digests), strict=True):
             added, before = packed(values[rows], SINGLE if values is not digests else []), getattr(self, name)
             kept = before.astype(np.promote_types(before.dtype, added.dtype), copy=False)
-            kept[places] = added
+            kept[positions] = added
             setattr(self, name, kept)
         self.rows += len(targets)
 
     def kept(self, latest: int = 0, columns: list[int] | None = None) -> dict[str, Any]:
-        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays."""
+        """Copies of the arrays, by name, of all kept rows, or of the latest rows in their order."""
         n = self.n_kept
         order: Any = np.arange(self.rows - min(n, latest), self.rows) % self.capacity if latest else slice(n)
         arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}
@@ -111,11 +111,11 @@ class Reservoir(Part):
         return {name: array if array.flags.owndata else array.copy() for name, array in arrays.items()}
 
     def widen(self, columns: np.ndarray) -> None:
-        """Go on with wider rows at the places of those before; fewer may be kept, as if all rows had been so wide."""
+        """Replace the columns by wider ones; fewer rows may be kept then, as if all rows had been so wide."""
         self._change(packed(columns, SINGLE), self.most)
 
     def keep(self, n: int) -> None:
-        """Limit the rows kept of a uniform sample from here on."""
+        """Limit the number of rows in a uniform sample from now on."""
         width = min(max(self.columns.shape[1], WIDE), WIDE * FEWEST_OF)
         self._change(self.columns, math.ceil(n * width / WIDE))
 
@@ -124,18 +124,18 @@ class Reservoir(Part):
         numbers = np.arange(n) + (self.rows - n if self.latest else 0)
         sources, self.columns, self.most = numbers % self.capacity, columns, most
         if n > self.capacity:
-            _, rows = self._places(numbers)
+            _, rows = self._positions(numbers)
             for name in ARRAYS:
                 setattr(self, name, getattr(self, name)[sources[rows]])
 
-    def _places(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of rows with these numbers, ascending, and which of the rows take them: the latest one of each."""
-        places = numbers % self.capacity
+    def _positions(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ascending positions of rows with these row numbers, and the index of the row at each: the latest one."""
+        positions = numbers % self.capacity
         if not self.latest:
             chosen = (hashed(numbers + 1) % (numbers + 1).astype(np.uint64)).astype(np.int64)
-            places = np.where(numbers < self.capacity, numbers, chosen)
-        kept = places < self.capacity
-        taken, last = np.unique(places[kept][::-1], return_index=True)
+            positions = np.where(numbers < self.capacity, numbers, chosen)
+        kept = positions < self.capacity
+        taken, last = np.unique(positions[kept][::-1], return_index=True)
         return taken, np.flatnonzero(kept)[::-1][last]
 
     def _reserve(self, rows: int) -> None:
@@ -148,11 +148,11 @@ class Reservoir(Part):
                 getattr(self, name)[:before] = array
 
     def prepare(self) -> None:
-        """Have room for the rows that are kept, and no more."""
+        """Shrink the arrays to the kept rows."""
         for name in ARRAYS:
             setattr(self, name, getattr(self, name)[: self.n_kept])
 
     def check(self) -> None:
-        """Raise a ModelError unless as many rows are kept as the header tells."""
+        """Raise a ModelError unless the number of kept rows agrees with the header."""
         if len(self.targets) != self.n_kept:
             raise ModelError(f"there are {len(self.targets)} rows of a sample, where the header tells {self.n_kept}")

@@ -1,7 +1,7 @@
-"""Observations that were learned: a table of digests in bounded memory, where a later one takes an older's place.
+"""Learned observations: a hash table of digests in bounded memory, where later digests replace earlier ones.
 
 A row whose observation was learned before is *known*: trees and learners on their leaves may remember its target. All
-other rows are *new*. The pool judges its members on both kinds apart (:mod:`tunefree.pool.contexts`).
+other rows are *new*. The pool evaluates its members separately on the two (:mod:`tunefree.pool.contexts`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.core.part import LEARNED, Part, array, scratch
 
-PLACES = 2**18  # of digests; the place of one is its last bits
-FEWEST = 2**6  # entries of a table
+PLACES = 2**18  # slots of digests; the last bits of a digest are its slot
+FEWEST = 2**6  # entries of the smallest table
 
 
 def entry_of(digest, table):
@@ -41,9 +41,9 @@ def _add(
 
 
 class Seen(Part):
-    """The latest observations that were learned: a table of digests, 0 where there is none.
+    """The latest learned observations: a hash table of digests, with 0 for empty entries.
 
-    It grows with them, so that at most half of it is taken, until each place has an entry.
+    The table grows so that at most half of its entries are used, until there is an entry for each slot.
 
     >>> seen = Seen()
     >>> seen.add(np.array([5, 6, 5], np.uint64), np.ones(3)), seen.knows(np.array([6, 7], np.uint64))
@@ -51,7 +51,7 @@ class Seen(Part):
     """
 
     table = array("uint64", (None,), LEARNED, read=lambda seen: seen.digests, write=lambda seen, of: seen.put(of))
-    _room = scratch(lambda seen: 0)  # rows that can be added at least, before digests are counted
+    _room = scratch(lambda seen: 0)  # digests that can be added at least before they have to be counted
 
     def __init__(self) -> None:
         self.put(np.zeros(0, np.uint64))
@@ -66,19 +66,19 @@ class Seen(Part):
         return is_known
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """A mask (n,) of rows with an observation that was learned."""
+        """A mask (n,) of the rows whose observation was learned."""
         is_known = np.empty(len(digests), bool)
         _add(digests, np.zeros(len(digests)), self.table, is_known)
         return is_known
 
     @property
     def digests(self) -> np.ndarray:
-        """All observations in the table, in the order of their places."""
+        """All digests in the table, in the order of their slots."""
         digests = self.table[np.flatnonzero(self.table)]
         return digests[np.argsort(digests & np.uint64(PLACES - 1))]
 
     def put(self, digests: np.ndarray, n_more: int = 0) -> None:
-        """Begin with a table of these, and room for more."""
+        """Replace the table by one with these digests, and room for more."""
         half = max(len(digests) + n_more, FEWEST // 2)
         self.table = np.zeros(min(2 ** (2 * half - 1).bit_length(), PLACES), np.uint64)
         self._room = len(self.table) // 2 - len(digests)

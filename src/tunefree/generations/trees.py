@@ -1,8 +1,8 @@
-"""Trees as plain arrays, the walk of rows through them, and the contributions of the columns on its way.
+"""Trees as plain arrays, the paths of rows through them, and the contributions of columns along the paths.
 
-The value of a node is the mean of the values of the leaves below it over some rows, the reference. A row's values are
-those of the root plus, for each test on its way to a leaf, how the value changes there; this counts to the column that
-is tested.
+The value of a node is the mean of the values of the leaves below it over some rows, the reference. The value of a row
+is the value of the root plus the change of the value at each test on the path to a leaf. Each change is a contribution
+of the tested column.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tunefree.generations.bins import Bins, codes_of
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
-SET = CODES << CODE  # instead of a code: a set of codes goes right
-WORDS = 4  # of 64 bits, one for each code
+SET = CODES << CODE  # instead of a code: the codes of a set go right
+WORDS = 4  # of 64 bits, with one bit per code
 Roots = Annotated[np.ndarray, "int32[trees]", Limits(0, "nodes")]
 
 
@@ -28,30 +28,30 @@ class Trees(NamedTuple):
 
     bins: Bins  # of the columns
     roots: Roots  # the first node of each tree
-    # Of each node a test, and its left child (the right one is next to it); or LEAF, and the number of the leaf.
+    # For each node a test and the left child (the right child is next to it), or LEAF and the leaf number.
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]
-    sets: Annotated[np.ndarray, "uint64[sets, 4]"]  # bits of the codes that go right; of a node, at half its left child
-    # Parts of the margins (boosted), or means (averaged); of numbers in double precision.
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"]  # masks of codes that go right, indexed by half the left child
+    # Parts of the margins (boosted), or means (averaged); in double precision for numbers.
     values: Annotated[np.ndarray, "float32|float64[leaves, outputs]"]
     start: Annotated[np.ndarray, "float64[outputs]"]  # the margins to which values are added
     is_averaged: Annotated[np.ndarray, "bool[]"]  # predictions are means of values over trees
     n_classes: Annotated[np.ndarray, "int64[]"]  # 0 for numbers
-    # What a share of a class is at least; of numbers 0, or what a mean is whose logarithm is predicted.
+    # Lower bound of the shares of classes, or of means whose logarithm is predicted; 0 for other numbers.
     least: Annotated[np.ndarray, "float64[]"]
 
     @property
     def n_leaves(self) -> int:
-        """Leaves of all trees."""
+        """The number of leaves of all trees."""
         return len(self.values)
 
     @property
     def n_outputs(self) -> int:
-        """Margins of a row: one of numbers and of two classes."""
+        """The number of margins of a row: one for numbers and for two classes."""
         return self.values.shape[1]
 
     @property
     def sources(self) -> np.ndarray:
-        """The columns (c,) that are looked at."""
+        """The indices (c,) of the columns that the model takes."""
         return np.arange(len(self.bins.is_categorical))
 
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,9 +68,9 @@ class Trees(NamedTuple):
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
     def check(self, n_columns: int) -> None:
-        """Raise a ModelError if a walk of rows with so many columns could leave the arrays, or never end.
+        """Raise a ModelError if the path of a row with so many columns could leave the arrays, or never end.
 
-        Roots, and the points of bins, lie where they are declared to.
+        The declarations of roots and of the points of bins already limit these.
         """
         trees, bins = self, self.bins
         test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
@@ -91,15 +91,15 @@ class Trees(NamedTuple):
 
 
 class PackedTrees(NamedTuple):
-    """Trees as in files: of each node only the values that do not follow from the nodes before it."""
+    """Trees in the form of files: for each node only the values that do not follow from earlier nodes."""
 
     bins: Bins
     roots: Roots
-    is_leaf: Annotated[np.ndarray, "uint8[leaf_bits]"]  # eight nodes a byte
-    columns: Annotated[np.ndarray, "int32[tests]"]  # of the tests, one for each node that is no leaf
+    is_leaf: Annotated[np.ndarray, "uint8[leaf_bits]"]  # eight nodes per byte
+    columns: Annotated[np.ndarray, "int32[tests]"]  # of the tests, one for each inner node
     codes: Annotated[np.ndarray, "uint8[tests]"]
-    goes_left: Annotated[np.ndarray, "uint8[test_bits]"]  # whether missing does; eight tests a byte
-    shifts: Annotated[np.ndarray, "int32[nodes]"]  # of children, and of leaves, from where they are expected
+    goes_left: Annotated[np.ndarray, "uint8[test_bits]"]  # for missing values; eight tests per byte
+    shifts: Annotated[np.ndarray, "int32[nodes]"]  # children and leaf numbers minus `expected_targets`
     sets: Annotated[np.ndarray, "uint64[sets, 4]"]
     values: Annotated[np.ndarray, "float32|float64[leaves, outputs]"]
     start: Annotated[np.ndarray, "float64[outputs]"]
@@ -128,14 +128,14 @@ class PackedTrees(NamedTuple):
 
 
 def expected_targets(is_leaf: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """The left child (n,) of each node where nodes are split in their order, and of leaves their number.
+    """The left child (n,) of each node if nodes are split in their order; for leaves, the leaf number.
 
     >>> expected_targets(np.array([False, True, False, True, True, True]), np.array([0, 5])).tolist()
     [1, 0, 3, 1, 2, 3]
     """
     n_leaves, n_tests = np.cumsum(is_leaf), np.cumsum(~is_leaf)
     trees = np.repeat(roots, np.diff(roots, append=len(is_leaf)))
-    before = n_tests[trees] - ~is_leaf[trees]  # tests of the trees before
+    before = n_tests[trees] - ~is_leaf[trees]  # tests in earlier trees
     return np.where(is_leaf, n_leaves - 1, trees + 1 + 2 * (n_tests - 1 - before)).astype(np.int32)
 
 
@@ -279,22 +279,22 @@ def joined(
     is_averaged: bool = False,
     least: float = 0.0,
 ) -> Trees:
-    """Trees behind each other, whose nodes and leaves were numbered tree by tree.
+    """Concatenate trees whose nodes and leaves are numbered tree by tree.
 
-    ``grown`` are their nodes, and ``sets`` those of their left children, at half their numbers; none if no tree has
-    any. ``values`` are of the leaves of all trees.
+    ``grown`` has the nodes of each tree, and ``sets`` its sets, indexed by half the left child; it is empty if no tree
+    has sets. ``values`` are the values of the leaves of all trees.
     """
     lengths = [len(nodes) for nodes in grown]
     starts, nodes = np.cumsum([0, *lengths]), np.concatenate([np.empty((0, 2), np.int32), *grown])
-    before = np.repeat(starts[:-1], lengths)  # nodes of the trees before; half of them, rounded up, are leaves
+    n_before = np.repeat(starts[:-1], lengths)  # nodes in earlier trees; half of them, rounded up, are leaves
     trees = np.repeat(np.arange(len(lengths)), lengths)
-    is_leaf, places = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
-    nodes[:, 1] += np.where(is_leaf, (before + trees) // 2, before).astype(np.int32)
+    is_leaf, set_indices = nodes[:, 0] == LEAF, nodes[:, 1] >> 1
+    nodes[:, 1] += np.where(is_leaf, (n_before + trees) // 2, n_before).astype(np.int32)
     all_sets = np.zeros((0, WORDS), np.uint64)
     has_set = ~is_leaf & (nodes[:, 0] & SET == SET)
     if has_set.any():
         all_sets = np.zeros((len(nodes) // 2 + 1, WORDS), np.uint64)
-        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], places[has_set]]
+        all_sets[nodes[has_set, 1] >> 1] = np.stack(sets)[trees[has_set], set_indices[has_set]]
     all_sets = all_sets if all_sets.any() else all_sets[:0]
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
     roots = starts[:-1].astype(np.int32)
@@ -351,5 +351,5 @@ def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.nd
 
 
 def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
-    """Add to ``terms`` (n, t, k) the changes of rows (n, c) from the roots on, by the term (c,) of each column."""
+    """Add the changes along the paths of rows (n, c) to ``terms`` (n, t, k), by the term (c,) of each column."""
     _add_paths(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.sets, means, term_of, terms)

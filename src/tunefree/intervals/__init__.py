@@ -1,1 +1,1 @@
-"""Conformal prediction: intervals and sets of classes that hold the target as often as asked for."""
+"""Conformal prediction: intervals and sets of classes that contain the target with a requested probability."""

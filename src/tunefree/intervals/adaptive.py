@@ -1,7 +1,7 @@
-"""Adaptive conformal inference: on a stream, levels of quantiles follow how often targets were below them.
+"""Adaptive conformal inference: on a stream, the levels of quantiles adapt to the observed coverage.
 
-Gibbs, Candes: Adaptive conformal inference under distribution shift (NeurIPS 2021), for each of some levels tau apart:
-the next score is expected to lie below the quantile of level a_t of the latest scores, and
+Gibbs, Candes: Adaptive conformal inference under distribution shift (NeurIPS 2021), separately for each level tau: the
+next score is predicted to be below the quantile of level a_t of the latest scores, and
 
     a_(t+1) = a_t + gamma (tau - b_t),      b_t = 1 if the score was below, else 0                    (their eq. 2)
 
@@ -10,18 +10,18 @@ shifts (JMLR 2024): several experts have steps gamma = STEPS min(tau, 1 - tau), 
 
     w_k ~ (1 - sigma) w_k exp(-eta l(beta_t, a_k)) + sigma / K                                (their algorithm 1)
 
-where beta_t is the smallest level whose quantile the score was below, l the pinball loss of tau, and eta and sigma are
-those of their theorem for intervals of as many rows as scores are kept.
+where beta_t is the smallest level whose quantile is above the score, l is the pinball loss of tau, and eta and sigma
+are the values of their theorem for intervals of LATEST rows.
 
-Mixed levels alone prove nothing about the rows that are covered. As in Angelopoulos, Candes, Tibshirani: Conformal PID
-control for time series prediction (NeurIPS 2023, their eq. 4), a function of the sum of past errors is added, which
-saturates:
+Mixed levels alone do not guarantee the coverage. As in Angelopoulos, Candes, Tibshirani: Conformal PID control for time
+series prediction (NeurIPS 2023, their eq. 4), a saturating function of the sum of past errors is added:
 
     a_t = sum_k w_k a_k + 2 min(tau, 1 - tau) clip(E_t / BUDGET, -1, 1)^3,      E_t = sum_(s < t) (tau - b_s).
 
 Levels of experts are kept within min(tau, 1 - tau) of tau. So for tau of at least 1/2, where E_t is BUDGET or more,
 a_t is 1 or more, where the quantile is infinite and no score is above it: E_t is never more than BUDGET + 1. For tau of
-at most 1/2 it is likewise never less than -BUDGET - 1. So scores beyond a quantile are, whatever the rows are, at most
+at most 1/2 it is likewise never less than -BUDGET - 1. So for any rows, the number of scores beyond a quantile is at
+most
 
     min(tau, 1 - tau) T + BUDGET + 1                                                   (as their Proposition 2)
 """
@@ -37,21 +37,21 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.numbers import clip
 from tunefree.core.schema import FROM_ZERO
 
-LATEST = 512  # scores
-FINEST, N_STEPS = 0.0125, 6  # the smallest step, and how many there are; each is twice the one before
-BUDGET = 40.0  # rows
+LATEST = 512  # number of the latest scores that are kept
+FINEST, N_STEPS = 0.0125, 6  # the smallest step, and the number of steps; each step is twice the previous one
+BUDGET = 40.0  # scale of the sum of errors E_t, in rows
 
 
 class Adaptive(NamedTuple):
-    """The latest scores of a stream, and levels that follow it; all change in place."""
+    """The latest scores of a stream, and adaptive levels of quantiles; updated in place."""
 
     targets: Annotated[np.ndarray, "float64[levels]"]  # tau, ascending
     levels: Annotated[np.ndarray, "float64[levels, steps]"]  # a_k of the experts
     weights: Annotated[np.ndarray, "float64[levels, steps]", FROM_ZERO]  # w_k
-    below: Annotated[np.ndarray, "float64[levels]"]  # scores that were below the quantile
-    latest: Annotated[np.ndarray, "float64[latest]"]  # scores; that of row t at place t mod LATEST
-    ordered: Annotated[np.ndarray, "float64[latest]"]  # the same, ascending
-    rows: Annotated[np.ndarray, "float64[1]", FROM_ZERO]  # scores so far
+    below: Annotated[np.ndarray, "float64[levels]"]  # number of scores below the quantile
+    latest: Annotated[np.ndarray, "float64[latest]"]  # the score of row t is at index t mod LATEST
+    ordered: Annotated[np.ndarray, "float64[latest]"]  # the same scores, ascending
+    rows: Annotated[np.ndarray, "float64[1]", FROM_ZERO]  # number of scores so far
 
     @classmethod
     def create(cls, targets: tuple[float, ...]) -> Self:
@@ -72,15 +72,15 @@ class Adaptive(NamedTuple):
         return int(min(self.rows[0], LATEST))
 
     def quantile(self, target: float) -> float:
-        """The number below which the next score lies with this probability; levels between two are interpolated."""
+        """The quantile of the next score at a level ``target``; levels between two targets are interpolated."""
         mixed = [level_of(self, j) for j in range(len(self.targets))]
-        places, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
-        level = float(np.interp(target, places, levels))
+        knots, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
+        level = float(np.interp(target, knots, levels))
         return float(quantile_of(self.ordered, self.n_latest, target, level))
 
 
 def most_missed(target: float, rows: int) -> float:
-    """Scores of so many that are beyond a quantile at most, whatever the rows are."""
+    """The largest number of scores that can be beyond a quantile among so many rows."""
     return min(target, 1.0 - target) * rows + BUDGET + 1.0
 
 

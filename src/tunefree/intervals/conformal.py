@@ -1,15 +1,15 @@
-"""Split conformal prediction: a quantile of the scores of rows that nobody had learned bounds the score of a new row.
+"""Split conformal prediction: a quantile of the scores of rows before they were learned bounds the score of a new row.
 
-With exchangeable scores the quantile of the finite-sample rank covers a new row with the probability asked for (Vovk,
+With exchangeable scores the quantile of the finite-sample rank covers a new row with the requested probability (Vovk,
 Gammerman, Shafer: Algorithmic learning in a random world, 2005, section 2.2; Papadopoulos, Proedrou, Vovk, Gammerman:
-Inductive confidence machines for regression, ECML 2002). Models go on learning, so scores of earlier rows are of models
-that knew less. They count less (Barber, Candes, Ramdas, Tibshirani: Conformal prediction beyond exchangeability, Annals
-of Statistics 2023): with weights w_i and 1 for the new row the quantile is that of
+Inductive confidence machines for regression, ECML 2002). Models keep learning, so scores of earlier rows come from
+models that had learned less. They count less (Barber, Candes, Ramdas, Tibshirani: Conformal prediction beyond
+exchangeability, Annals of Statistics 2023): with weights w_i, and 1 for the new row, the quantile of the distribution
 
     sum_i w_i / (1 + sum_j w_j) delta(s_i) + 1 / (1 + sum_j w_j) delta(infinity)                       (their eq. 9)
 
-and covers it with at least the probability asked for, less sum_i w_i d_i / (1 + sum_j w_j), where d_i is the distance
-in total variation between the scores as they are and with the new row in the place of row i (their Theorem 2).
+covers it with at least the requested probability, less sum_i w_i d_i / (1 + sum_j w_j), where d_i is the distance in
+total variation between the scores and the scores with row i and the new row swapped (their Theorem 2).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-HASTE = 2.0  # the score of row t of n counts like (t / n)^HASTE, as do the weights of the mixture in their means
+HASTE = 2.0  # the score of row t of n has the weight (t / n)^HASTE, like the weights of the mixture in their means
 
 SURE, SURE_BY_CURVE = 3.0, 1.0  # standard errors; the latter where scores follow a learning curve
 MORE = "learn more rows, or ask for less"
 
 
 def recency(numbers: np.ndarray) -> np.ndarray:
-    """Weights of scores (n,) by the numbers of their rows, from 1, relative to the latest score."""
+    """Weights of scores (n,) by their row numbers, from 1, relative to the latest score."""
     return (numbers / np.max(numbers, initial=1)) ** HASTE
 
 
@@ -51,7 +51,7 @@ def checked_parts(name: str, parts: object) -> np.ndarray:
 
 
 def check_enough(asked: str, level: float, evidence: float) -> None:
-    """Raise a ModelError where the level of a quantile is beyond what so much evidence can tell.
+    """Raise a ModelError where the evidence is too small for the level of a quantile.
 
     >>> check_enough("coverage 0.9", 0.95, 19.0)
     >>> check_enough("coverage 0.9", 0.95, 12.4)
@@ -66,15 +66,15 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
 
 
 def evidence_for(level: float) -> float:
-    """The rows that a quantile of this level takes at least."""
+    """The smallest number of rows for a quantile of this level."""
     extreme = max(level, 1.0 - level)
-    return extreme / (1.0 - extreme) * (1.0 - 1e-9)  # as rounded numbers have it
+    return extreme / (1.0 - extreme) * (1.0 - 1e-9)  # tolerates rounding
 
 
 def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     """The weighted conformal quantile of scores; below a level of 1/2, minus the quantile of the negative scores.
 
-    Weights are above 0, and a new row counts 1. It is infinite where there are too few scores for the level.
+    Weights are above 0, and a new row has weight 1. The quantile is infinite if there are too few scores for the level.
 
     >>> scores = np.arange(1.0, 20.0)
     >>> [quantile(scores, np.ones(19), level) for level in (0.05, 0.5, 0.9, 0.95, 0.96)]
@@ -85,12 +85,12 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     order = np.argsort(scores, kind="stable")
     totals = np.cumsum(weights[order])
     evidence = float(totals[-1]) if len(totals) else 0.0
-    place = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
-    return float(scores[order[place]]) if place < len(scores) else math.inf
+    index = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
+    return float(scores[order[index]]) if index < len(scores) else math.inf
 
 
 def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Levels (c, 2) of the ends of intervals, moved so that these hold the prediction (score 0), if evidence allows.
+    """Levels (c, 2) of the ends of intervals, shifted to include the prediction (score 0) where evidence allows.
 
     >>> scores = np.arange(-15.0, 4.0)
     >>> levels_around(np.array([[0.25, 0.75], [0.05, 0.95]]), scores, np.ones(19))
@@ -106,9 +106,9 @@ def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -
 
 
 def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float, sure: float = SURE) -> float:
-    """A quantile of other scores in place of one, where more of them are beyond this than chance explains.
+    """A bound, or a quantile of other scores, where significantly many of these scores are beyond the bound.
 
-    Chance explains what is within so many standard errors.
+    Their share is significant if it exceeds the expected share by more than ``sure`` standard errors.
 
     >>> near, far = np.arange(-100.0, 100.0), np.arange(-200.0, 200.0)
     >>> [wider(90.0, scores, np.ones(len(scores)), 0.95) for scores in (near, far)]

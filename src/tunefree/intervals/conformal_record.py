@@ -1,18 +1,17 @@
 """The record of a pass for intervals and sets: scores of rows, each predicted before it was learned.
 
-A row counts if it is evidence: no member can know its observation, and of rows of one group one counts (see
-:mod:`tunefree.pool.members`). Its score is that of the mixture's prediction. Weights are relative, so a row of weight 2
-counts like two rows, where a stream goes on like one.
+A row counts if it is evidence: no member has learned its observation, and one row of each group counts (see
+:mod:`tunefree.pool.members`). The mixture's prediction gives its score. Weights are relative, so a row of weight 2
+counts as two rows after the stream, but as one row while levels follow the stream.
 
-The score of a number is its residual in units that depend on the row (:mod:`tunefree.intervals.widths`). With the
+The score of a number is its residual in units that depend on the row (:mod:`tunefree.intervals.widths`). For the
 losses of counts and amounts it is Pearson's residual (McCullagh, Nelder: Generalized linear models, 1989, eq. 2.11)
 
     (y - mu) / sqrt(mu^p / w)
 
 of the rate y with the mean mu, where p is the power of the variance, and w the weight, which an exposure multiplies.
-Such a row counts once whatever its weight, for that is its exposure. Where targets may be 0, the score of 0 is the
-least there is, whatever mu: else 0 would be outside of intervals of rows of large means, even where nearly all targets
-are 0.
+Such a row counts once whatever its weight, as the weight is its exposure. A target of 0 has the smallest possible score
+whatever mu is: else intervals of rows with large means would exclude 0, even where nearly all targets are 0.
 """
 
 from __future__ import annotations
@@ -32,31 +31,31 @@ from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
 from tunefree.losses.contract import has_log_link
 
-COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # that are followed on a stream
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # followed on a stream
 TAILS = tuple(sorted((0.5, *((1.0 + sign * coverage) / 2.0 for coverage in COVERAGES for sign in (-1.0, 1.0)))))
 MOST_SCORES, MOST_RESIDUALS = 2**13, 2**12
-LEAST = 2.0**-1022  # of an exposure, so that its logarithm is finite
-FIRST = 32  # rows learned before the first that has a score; widths are grown then, and at each doubling
+LEAST = 2.0**-1022  # smallest exposure, so that its logarithm is finite
+FIRST = 32  # rows learned before the first score; widths are grown after them, and at each doubling
 
 
 class Judged(NamedTuple):
     """Rows that were predicted, and then learned."""
 
-    matrix: np.ndarray  # (n, c) their columns as trees see them; none where there are no trees
+    matrix: np.ndarray  # (n, c) columns of the trees; no columns without trees
     predictions: np.ndarray  # (n, K) log-probabilities, or numbers (n, 1)
-    targets: np.ndarray  # (n,) numbers of classes, or numbers
-    weights: np.ndarray  # (n,) of the evidence: 0 where a row is none
-    numbers: np.ndarray  # (n,) rows learned with each
-    draws: np.ndarray  # (n,) what is drawn of each for scores of classes
-    exposures: np.ndarray  # (n,) weights of rows as they came, which of counts and amounts are exposures
+    targets: np.ndarray  # (n,) class numbers, or numbers
+    weights: np.ndarray  # (n,) weights of the evidence; 0 for rows that are none
+    numbers: np.ndarray  # (n,) row numbers: rows learned up to and with each
+    draws: np.ndarray  # (n,) pseudo-random numbers for the scores of classes
+    exposures: np.ndarray  # (n,) original weights of rows, which are exposures for counts and amounts
 
     def at(self, rows: Any) -> Judged:
-        """Some of the rows."""
+        """A selection of the rows."""
         return Judged(*(array[rows] for array in self))
 
 
 def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
+    """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or scores of classes."""
     if loss is not None:
         residuals = clipped(y[:, None] - loss.response(candidates[:, :, 0]))
         scores = np.clip(residuals / units[:, None], -CEILING, CEILING)
@@ -69,7 +68,7 @@ class Units(NamedTuple):
     """The units of residuals: widths by columns, or standard deviations by the power of the variance."""
 
     widths: Widths | None  # None before there are any
-    power: float | None  # of counts and amounts
+    power: float | None  # of the variance, for counts and amounts
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray, exposures: np.ndarray) -> np.ndarray:
         """The units (n,) of rows by their columns, predictions and exposures; 1 before there are widths."""
@@ -82,12 +81,12 @@ class Units(NamedTuple):
 class ConformalRecord(Part):
     """Scores of the rows of a pass, and widths of residuals."""
 
-    loss, power = argument(), argument()  # of numbers; None for classes, and without a logarithmic link
-    rows = number(LEARNED, COUNT)  # learned
+    loss, power = argument(), argument()  # the loss is None for classes, the power without a logarithmic link
+    rows = number(LEARNED, COUNT)  # number of learned rows
     next = number(LEARNED, Number(1, 2**62, whole=True))  # row after which widths are grown
-    # A uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or the class.
+    # A uniform sample: its targets are scores, its digests row numbers, and its column is the unit or the class.
     scores = child(Reservoir, LEARNED)
-    # Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
+    # A uniform sample of residuals, with the prediction and the columns of each row. Widths are grown on it.
     residuals = child(Reservoir, RECORD, blank=lambda record: Reservoir(most=MOST_RESIDUALS))
     widths = child(Widths, FIXED, may_be_none=True)  # units of scores of numbers
     adaptive = child(Adaptive, LEARNED)  # follows the scores of a stream
@@ -100,16 +99,16 @@ class ConformalRecord(Part):
         self.adaptive = Adaptive.create(COVERAGES if loss is None else TAILS)
 
     def observe(self, rows: Judged, keys: list[int], fills: list[float]) -> None:
-        """Learn rows in order; columns have keys, and fills where earlier rows lack them."""
+        """Learn rows in order; columns have keys, and fill values for earlier rows without the column."""
         start = 0
         while start < len(rows.numbers):
             if rows.numbers[start] > self.next:  # other workers learned the rows between
                 self._grow(int(rows.numbers[start]) - 1, keys)
             stop = int(np.searchsorted(rows.numbers, self.next, "right"))
             period = rows.at(slice(start, stop))
-            judged = period.at(period.weights > 0.0)
-            if len(judged.numbers):
-                self._learn(judged, fills)
+            evidence = period.at(period.weights > 0.0)
+            if len(evidence.numbers):
+                self._learn(evidence, fills)
             start, self.rows = stop, int(rows.numbers[stop - 1])
             if self.rows >= self.next:
                 self._grow(self.rows, keys)
@@ -137,11 +136,11 @@ class ConformalRecord(Part):
 
     @property
     def units(self) -> Units:
-        """The units of residuals, as they are now."""
+        """The present units of residuals."""
         return Units(self.widths, self.power)
 
     def curve(self) -> LearningCurve:
-        """The learning curve of residuals; flat for classes, counts, amounts, and quantiles but the median."""
+        """The learning curve of residuals; flat for classes, counts, amounts, and quantiles except the median."""
         kept = self.scores.kept()
         if self.widths is None or not len(kept["targets"]) or getattr(self.loss, "tau", 0.5) != 0.5:
             return LearningCurve(0.0, 0.0, self.rows, is_known=False)
@@ -151,7 +150,7 @@ class ConformalRecord(Part):
         return LearningCurve.fitted(numbers, roots, weights, self.rows)
 
     def give_up_trees(self) -> None:
-        """Go on without columns: all rows have one width."""
+        """Discard the columns: from now on all rows have the same width."""
         self.residuals = Reservoir(most=MOST_RESIDUALS)
         if self.widths is not None:
             self.widths = Widths(self.widths.mean, None, 0)
@@ -159,11 +158,11 @@ class ConformalRecord(Part):
     def quantile(
         self, level: float, is_over: bool, asked: str, code: int | None = None, curve: LearningCurve | None = None
     ) -> float:
-        """The quantile of the scores of rows to come, or a ModelError for ``asked`` if there are too few scores.
+        """The quantile of the scores of future rows, or a ModelError for ``asked`` if there are too few scores.
 
-        ``is_over``: whether the stream is over: then all scores count, later ones more; else they follow the stream.
-        ``code``: of a class, whose scores alone count, as if the stream were over.
-        ``curve``: by which scores of the rows before are those of rows to come.
+        ``is_over``: if the stream is over, all scores count, later ones more; else the quantile follows the stream.
+        ``code``: a class; only its scores count, as if the stream were over.
+        ``curve``: a learning curve, which scales the scores of earlier rows to future rows.
         """
         if not is_over and code is None:
             check_enough(asked, level, self.adaptive.n_latest)
@@ -174,18 +173,18 @@ class ConformalRecord(Part):
         return stream_quantile if curve is None else stream_quantile * float(curve.factors(np.array([self.rows]))[0])
 
     def levels_around(self, levels: np.ndarray) -> np.ndarray:
-        """Levels (c, 2) of the ends of intervals after the stream, moved so that these contain the prediction."""
+        """Levels (c, 2) of the ends of intervals after the stream, shifted to include the prediction."""
         kept = self.scores.kept()
         return levels_around(levels, kept["targets"], kept["weights"] * recency(kept["digests"].astype(np.float64)))
 
     def has_enough(self, levels: list[float], is_over: bool, code: int | None = None) -> bool:
-        """Whether there are scores enough for quantiles of these levels."""
+        """Whether there are enough scores for quantiles of these levels."""
         if not is_over and code is None:
             return all(self.adaptive.n_latest >= evidence_for(level) for level in levels)
         return all(self._weighted(code, level)[1].sum() >= evidence_for(level) for level in levels)
 
     def _weighted(self, code: int | None, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The scores kept, of a class or of all rows, and weights: later ones count more, if that is enough."""
+        """The kept scores of a class or of all rows, and weights; later ones count more if that is enough evidence."""
         kept = self.scores.kept()
         weights = kept["weights"]
         counts = weights > 0.0
@@ -195,13 +194,13 @@ class ConformalRecord(Part):
         return kept["targets"][counts], late if late.sum() >= evidence_for(level) else weights[counts]
 
     def followed(self) -> dict[float, tuple[float, float]]:
-        """The parts of the rows that were covered, and are covered at least whatever the rows are, by coverages."""
+        """For each coverage, the share of rows that were covered, and the smallest possible share for any rows."""
         state, covered = self.adaptive, {}
         rows = int(state.rows[0])
         below = dict(zip(state.targets.tolist(), state.below.tolist(), strict=True))
         for coverage in COVERAGES:
             sides = [coverage] if self.loss is None else [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
-            within_ends = below[sides[-1]] - (0.0 if self.loss is None else below[sides[0]])
-            missed = sum(most_missed(side, rows) for side in sides)
-            covered[coverage] = (within_ends / max(rows, 1), max(1.0 - missed / max(rows, 1), 0.0))
+            n_covered = below[sides[-1]] - (0.0 if self.loss is None else below[sides[0]])
+            n_missed = sum(most_missed(side, rows) for side in sides)
+            covered[coverage] = (n_covered / max(rows, 1), max(1.0 - n_missed / max(rows, 1), 0.0))
         return covered

@@ -1,15 +1,15 @@
 """Adaptive prediction sets: the most probable classes, as many as the row needs.
 
 Romano, Sesia, Candes: Classification with valid and adaptive coverage (NeurIPS 2020): with classes in the order of
-their probabilities, the score of a class is the probability of those before it and a part U of its own (their eq. 8),
-and a set has the classes whose scores are at most the quantile. U is uniform; here it is a hash of the row, so that a
-row has the same set whenever it is predicted.
+their probabilities, the score of a class is the total probability of the classes before it, plus a part U of its own
+(their eq. 8). A set contains the classes whose scores are at most the quantile. U is uniform; here it is a hash of the
+row, so that each prediction of a row gives the same set.
 
 Such sets have many classes of small probabilities. Angelopoulos, Bates, Malik, Jordan: Uncertainty sets for image
 classifiers using conformal prediction (ICLR 2021) add a penalty to the score of classes of high ranks (their eq. 4).
 Where several classes are probable, ranks are a worse measure than probabilities p. So here the penalty is 1 - p, the
 score of the sets that are smallest on average (Sadinle, Lei, Wasserman: Least ambiguous set-valued classifiers with
-bounded error levels, JASA 2019), and the score is (1 - PENALTY) times that of Romano et al. plus PENALTY (1 - p).
+bounded error levels, JASA 2019). The score is (1 - PENALTY) times the score of Romano et al. plus PENALTY (1 - p).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tunefree.core.rows import Block, n_rows
 from tunefree.generations.columns import digests_of_words
 from tunefree.generations.reservoir import hashed, hashed_values
 
-PENALTY = 0.1  # with more, sets are smaller, and rows that are hard are covered less often than others
+PENALTY = 0.1  # with a larger one, sets are smaller, and hard rows are covered less often than others
 
 
 def class_scores(log_probabilities: np.ndarray, draws: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""The expected error of the prediction of a row: residuals are measured in this unit.
+"""The expected error of the prediction of a row, which is the unit of its residual.
 
 Papadopoulos, Gammerman, Vovk: Normalized nonconformity measures for regression conformal prediction (AIA 2008): the
 score of a row is (y - p) / (s(x) + beta), with s a model of the residuals, and beta a part of their mean, so that
-scores do not become large where s is small by chance. Here s is the square of a mean over randomised trees of the roots
-of residuals, and roots are shrunk towards their mean; so residuals of heavy tails do no harm.
+scores do not become large where s is small by chance. Here s is the square of the mean root of a residual over
+randomised trees. Roots are shrunk towards their mean, and make s robust to heavy tails.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tunefree.generations.trees import Trees
 from tunefree.intervals.conformal import recency
 from tunefree.losses import Square
 
-N_TREES, FEWEST = 30, 40  # rows of a node that is split: residuals are noise for the most part
-EARLIEST = 512  # rows from which on there are trees
-SHRINKAGE = 0.5  # part of the mean root that is added to those of the trees
-LEAST = 1e-150  # of a width, so that scores are finite
+N_TREES, FEWEST = 30, 40  # of the rows of a node that is split: residuals are mostly noise
+EARLIEST = 512  # fewest rows for which trees are grown
+SHRINKAGE = 0.5  # part of the mean root that is added to the roots of the trees
+LEAST = 1e-150  # smallest width, so that scores are finite
 
 
 class Widths(Part):
@@ -36,9 +36,9 @@ class Widths(Part):
     array([9., 9.])
     """
 
-    mean = number(FIXED, Number(0))  # root of a residual
-    trees = child(Trees, FIXED, may_be_none=True)  # of roots, on the prediction and the columns of rows
-    n_columns = number(FIXED, Number(0, 2**31 - 1, whole=True))  # that the trees know, with the prediction
+    mean = number(FIXED, Number(0))  # mean root of a residual
+    trees = child(Trees, FIXED, may_be_none=True)  # for roots, by the prediction and the columns of rows
+    n_columns = number(FIXED, Number(0, 2**31 - 1, whole=True))  # of the trees, with the prediction
 
     def __init__(self, mean: float = 0.0, trees: Trees | None = None, n_columns: int = 0) -> None:
         self.mean, self.trees, self.n_columns = mean, trees, n_columns
@@ -61,7 +61,7 @@ class Widths(Part):
 
     @classmethod
     def grown(cls, kept: dict[str, Any], keys: list[int], rows: int) -> Widths:
-        """Widths of the residuals that a record keeps of so many rows; columns behind the prediction have ``keys``."""
+        """Widths for the residuals kept of so many rows; columns after the prediction have ``keys``."""
         roots = np.sqrt(np.abs(clipped(kept["targets"])))
         weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]

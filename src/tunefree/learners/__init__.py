@@ -1,7 +1,7 @@
 """The online learners, one algorithm (or family) a file, and ``ALL``, the registry of their names.
 
-A name costs nothing: a learner's file, and NumPy with it, is loaded when the learner is first asked for, as
-``ALL["scinol2"]``. What a learner is made of is described in :mod:`tunefree.learners.contract`.
+Learners are loaded lazily: the first access, such as ``ALL["scinol2"]``, imports the file of the learner, and NumPy.
+:mod:`tunefree.learners.contract` describes the interface of a learner.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from typing import Any
 
 from tunefree.core.registry import Registry, load
 
-_PLACES = {
+_PATHS = {
     "scinol2": "tunefree.learners.scinol:ScInOL2",
     "nag": "tunefree.learners.nag:NAG",
     "cocob": "tunefree.learners.cocob:CoCoB",
     "newton": "tunefree.learners.newton:Newton",
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
 }
-ALL = Registry("learner", _PLACES, "tunefree.learners")
-register = ALL.register  # in this process: models, estimators and comparisons then know the learner by its name
+ALL = Registry("learner", _PATHS, "tunefree.learners")
+register = ALL.register  # for this process: models, estimators and comparisons find the learner by its name
 
 
 def family_of(name: str) -> Any:
     """The family of a learner that is not linear in features; None for linear learners.
 
-    Its class names its family, a :class:`tunefree.pool.rows.Family`, in ``family``.
+    The attribute ``family`` of its class is the name of a :class:`tunefree.pool.rows.Family`.
     """
-    if name in _PLACES or name not in ALL:
+    if name in _PATHS or name not in ALL:
         return None
-    place = getattr(ALL[name], "family", None)
-    return None if place is None else load(place)
+    family = getattr(ALL[name], "family", None)
+    return None if family is None else load(family)

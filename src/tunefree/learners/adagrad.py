@@ -1,12 +1,12 @@
-"""AdaGrad with diagonal matrices: a rate for each coordinate, over the norm of its gradients so far.
+"""AdaGrad with diagonal matrices: the rate of a coordinate is divided by the norm of its gradients so far.
 
 Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization (JMLR 2011), Figure 1
 with diagonal matrices:
 
     w_i <- w_i - eta g_i / sqrt(sum g_i^2)    with g_i = g x_i.
 
-The rate is in units of ``scale.margin``. Steps are relative to the slopes, so the bound on these is not used. A first
-weight is eta in size whatever the scale of the feature, so the learner is not invariant to it.
+The rate is in units of ``scale.margin``. Steps do not depend on the scale of the slopes, so the bound on slopes is not
+used. The first weight has size eta whatever the scale of the feature, so the learner is not invariant to this scale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tunefree.learners.contract import Learner, Traits
 
 
 class PlainLearner(Learner):
-    """A learner whose weights are one of its fields, each in force at all times."""
+    """A learner whose weights are a field that is up to date in every round."""
 
     seen = per_feature("1 once the feature has been seen, else 0")
     weights = per_coordinate("w_i")
@@ -55,8 +55,8 @@ class AdaGrad(PlainLearner):
     )
     margin = single("scale.margin of the latest round")
     eta = setting(0.5, "rate, in units of scale.margin")
-    # The first step is as long however small the slope is. Where large margins cancel, or a margin of a hinge is large
-    # enough, that slope is a rounding error.
+    # The first step has the same length however small the slope is. Where large margins cancel, or the margin of a
+    # hinge loss is large, the slope is a rounding error.
     traits = Traits(rate="eta", well_conditioned=False, can_replay=True)
 
     def predict(state, row, scale, margins):

@@ -6,9 +6,9 @@ sum of c and R_i the reward, the sum of c w_i, which does not fall below 0. L_i 
 
     w_i = (L_i + R_i) theta_i / (L_i max(A_i + L_i, alpha L_i)).
 
-The initial wealth L_i makes the first weights a number near 1 / alpha, whatever the scale of the feature, so the
-learner is not invariant to it. It is multiplied by the natural size of a margin, which in regression follows the spread
-of the target; of a larger one it learns when the feature is next learned.
+The initial wealth L_i makes the first weights about 1 / alpha, whatever the scale of the feature, so the learner is not
+invariant to this scale. The wealth is multiplied by the natural size of a margin, which in regression follows the
+spread of the target. A coordinate takes over a larger size when its feature is next learned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.learners.contract import Learner, Traits
 
-SMALLEST_BOUND = 1e-8  # where L_i starts
+SMALLEST_BOUND = 1e-8  # initial value of L_i
 
 
 def write_margins(state, row, margins):

@@ -1,15 +1,15 @@
 """The contract of learners: a class that declares its fields, and a few plain functions.
 
-A learner sees a row before it predicts, then the gradient of the round's loss in its margins, which are linear in the
-row. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) / magnitude(state, j)``: a
-number near 1 whatever the scale of the feature, a factor shared by all features, and the feature's unit.
+A learner predicts the margins of a row, which are linear in the row. Then it gets the gradient of the loss with respect
+to these margins. Its weight for feature j and output k is ``coordinate(state, j, k) * factor(state, k) /
+magnitude(state, j)``: a number near 1 at any scale of the feature, a factor of all features, and the feature's unit.
 
 Its functions are compiled. They read ``state.field[...]``, call plain functions by name, allocate nothing, raise
 nothing, call no method of the state, and have no default arguments. In Python they are methods of the state.
 
 Arrays of outputs (margins, gradient, curvature and the fields) have a padded length, 1 or a multiple of 4; a padded
-output has the gradient 0. With several outputs an entry of value 0 is skipped, with one the loop is faster without the
-question.
+output has the gradient 0. With several outputs, entries of value 0 are skipped. With one output, the loop is faster
+without this test.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from tunefree.core.fields import FEATURE, OUTPUT, State
 
 
 class Traits(NamedTuple):
-    """Properties of a learner, with the defaults that hold unless its class sets ``traits``.
+    """Properties of a learner; its class sets ``traits`` where they differ from the defaults.
 
     Invariances are exact, and hold to the last bit for powers of two.
     """
 
-    classifies_only: bool = False  # it is for classes only: it uses no more of a slope than its sign
-    margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned of the margins
+    classifies_only: bool = False  # for classes only: it uses only the sign of a slope
+    margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned from the margins
     second_order: bool = False  # it uses the second derivative of the loss
-    can_be_averaged: bool = True  # a coordinate stands still in rounds without its feature, so that the average of the
-    #   iterates can be kept at the cost of a row's non-zeros
-    rate: str | None = None  # the setting that is a step size, which users have to tune
-    dimension: str | None = None  # the setting that is the number of features where that is known beforehand; without
-    #   it those seen so far are counted
-    takes_slopes_as_they_come: bool = False  # of classes, where the loss has no Lipschitz constant; the others get them
-    #   clipped at the steepest so far
+    can_be_averaged: bool = True  # a coordinate does not change in rounds without its feature, so that the average of
+    #   the iterates costs only the non-zeros of a row
+    rate: str | None = None  # the name of the setting that is a step size, which users have to tune
+    dimension: str | None = None  # the name of the setting that is the number of features, if known beforehand; without
+    #   it the features seen so far are counted
+    takes_slopes_as_they_come: bool = False  # for classes, where the loss has no Lipschitz constant; other learners get
+    #   slopes clipped at the steepest slope so far
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
     invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
-    can_replay: bool = False  # a feature that was left out of a row is learned by ``replay`` as by the row
-    theorem: str = ""  # that bounds its regret, see ``regret_bound``
+    can_replay: bool = False  # ``replay`` learns a feature that was left out of a row exactly as the row would have
+    theorem: str = ""  # the theorem that bounds its regret, see ``regret_bound``
     well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
     #   features scaled by 2^-5 to 2^5
 
@@ -61,9 +61,9 @@ class Learner(State):
     Parameters
     ----------
     n_features, n_outputs : int
-        Features and outputs there is capacity for.
+        Capacity in features and outputs.
     **settings : float
-        Fields that are settings, where they differ from their default.
+        Values of the settings that differ from their defaults.
 
     Examples
     --------
@@ -107,18 +107,18 @@ class Learner(State):
             cls.replay = replay  # type: ignore[method-assign]
 
     def predict(state, row, scale, margins):
-        """Write the margins of a row; statistics of the features (never of the target) may be updated."""
+        """Write the margins of a row; may update statistics of the features, never of the target."""
         raise NotImplementedError
 
     def update(state, row, gradient, curvature):
-        """Learn from the gradient of the loss in the margins just predicted for a row.
+        """Learn from the gradient of the loss with respect to the margins just predicted for a row.
 
         ``curvature`` holds the second derivatives, which first-order learners ignore.
         """
         raise NotImplementedError
 
     def coordinate(state, j, k):
-        """The part of the weight of feature j for output k that belongs to both.
+        """The part of a weight that depends on both its feature j and its output k.
 
         Only rows with feature j change it, unless the learner cannot be averaged.
         """
@@ -152,23 +152,23 @@ class Learner(State):
     def replay(state, row, scale, past, margins, gradient, curvature):
         """Learn one entry of a new feature, which was left out of an earlier row.
 
-        ``scale``, ``gradient`` and ``curvature`` belong to that row, and ``past`` was ``shared(state)`` then;
-        ``margins`` may be written. Statistics of all features together do not change, or each prediction writes them
-        anew. By default the entry is predicted and learned.
+        ``scale``, ``gradient`` and ``curvature`` belong to that row; ``past`` is the value of ``shared(state)`` in its
+        round. ``margins`` may be overwritten. Statistics shared by all features do not change, unless each prediction
+        overwrites them. By default the entry is predicted and learned.
         """
         raise NotImplementedError
 
     def regret_bound(self, weights: np.ndarray) -> float:
-        """Bound on the regret of the rounds learned against weights (d, K), where a theorem of the traits says so.
+        """The bound of the theorem in the traits on the regret of the learned rounds against weights (d, K).
 
         Slopes are at most 1 in absolute value.
         """
         raise TypeError(f"{type(self).__name__} has no regret bound")
 
     def with_outputs(self, n_outputs: int, first: int = 0, mirrors: bool = False) -> Self:
-        """A learner of the same numbers with more outputs; the present first output becomes output ``first``.
+        """A copy of the learner with more outputs; the first output of the learner becomes output ``first``.
 
-        Where one margin becomes those of several classes under a softmax, ``first`` is 1 and it ``mirrors``.
+        To split one margin into margins of several classes under a softmax, set ``first`` to 1 and ``mirrors``.
         """
         wider = self.grown(self.n_features, n_outputs, first)
         wider.prepare_outputs([k for k in range(n_outputs) if not first <= k < first + self.n_outputs])
@@ -177,11 +177,11 @@ class Learner(State):
         return wider
 
     def prepare_outputs(self, outputs: list[int]) -> None:
-        """Prepare outputs that come late for learning; by default their fields keep the values of a new learner."""
+        """Prepare outputs that are added later; by default their fields keep the values of a new learner."""
 
 
 def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> None:
-    """Let outputs begin with the constant of a learner of one output and the same settings, in place."""
+    """Copy the statistics of the constant from a learner of one output with the same settings to outputs, in place."""
     for field in state.fields:
         for k in outputs:
             if field.axes == (FEATURE, OUTPUT):
@@ -193,9 +193,9 @@ def begin_outputs(state: Learner, learner: Learner, outputs: Iterable[int]) -> N
 def mirror(state: Learner, features: np.ndarray | None = None) -> None:
     """Split the margin that output 1 has learned between outputs 0 and 1, in place.
 
-    Slopes of class 0 were those of class 1 with the other sign, so output 0 takes over the statistics whose parity is
-    declared. Where weights can be halved, each output has half of the margin, as if both had been learned from the
-    start. Of ``features`` only the coordinates are changed.
+    The slopes of class 0 are the negated slopes of class 1, so output 0 copies the statistics with a declared parity.
+    Where weights can be halved, each output gets half of the margin, as if both had been learned from the start. With
+    ``features``, only the coordinates of these features change.
     """
     for field in [field for field in state.fields if field.parity or field.is_halved]:
         is_by_feature = FEATURE in field.axes
@@ -203,7 +203,7 @@ def mirror(state: Learner, features: np.ndarray | None = None) -> None:
             continue
         chosen = (slice(None) if features is None else features[features < state.n_features],) if is_by_feature else ()
         by_output = np.moveaxis(state[field.name], field.axes.index(OUTPUT), 0)
-        if field.parity:  # where nothing is known 0, not -0
+        if field.parity:  # adding 0.0 turns -0.0 into 0.0
             by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0
         if field.is_halved:
             by_output[(slice(2), *chosen)] *= 0.5

@@ -8,9 +8,9 @@ Ross, Mineiro, Langford: Normalized online learning (UAI 2013), the algorithm NA
     N <- N + sum_i x_i^2 / s_i^2;
     G_i <- G_i + (g x_i)^2,  w_i <- w_i - eta sqrt(t / N) g x_i / (s_i sqrt(G_i)).
 
-A round counts in t and N as much as its weight. Multiplying all slopes by a constant changes nothing. A step is in
-units of the natural size of a margin at its time: for regression it grows with the spread of the target. s_i, G_i and
-w_i are kept in units of the power of two next below s_i, see :mod:`tunefree.learners.units`.
+Rounds count in t and N by their weight. Multiplying all slopes by a constant changes nothing. Steps are in units of the
+natural size of a margin in their round, which for regression grows with the spread of the target. s_i, G_i and w_i are
+kept in units of the power of two next below s_i, see :mod:`tunefree.learners.units`.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
 """Online Newton steps: a second-order learner for few features.
 
 Hazan, Agarwal, Kale: Logarithmic regret algorithms for online convex optimization (Machine Learning 2007), Figure 2,
-with the curvature of the loss where they have the square of its slope; for the logistic loss this is the extended
-Kalman filter and the online natural gradient (Ollivier: Online natural gradient as a Kalman filter, EJS 2018). For
-each output, with C the inverse of the regularised sum of curvature * x x' so far,
+with the curvature of the loss instead of its squared slope. For the logistic loss this is the extended Kalman filter
+and the online natural gradient (Ollivier: Online natural gradient as a Kalman filter, EJS 2018). For each output, with
+C the inverse of the regularised sum of curvature * x x' so far,
 
     C <- C - (C x)(C x)' s / (1 + s x'C x),    w <- w - C x g,    g the slope, s the curvature in the margin
 
-The step of w has 1 + g^2 x'C x in the denominator where s is smaller than g^2, over the natural loss of the round:
-where the loss is nearly linear, a wrong prediction then moves the margin by no more than its natural size. Piecewise
-linear losses have g^2 for s.
+The step of w is divided by 1 + max(s, g^2 / l) x'C x, with l the natural loss of the round: where the loss is nearly
+linear, a wrong prediction moves the margin by no more than its natural size. Piecewise linear losses have s = g^2 / l.
 
-All weights have the same prior variance, so features should be of about size 1, as the robustly scaled view shows them.
-A feature that is larger than WIDE gets a unit, a power of two, and its weight starts anew.
+All weights have the same prior variance, so features should have size about 1, as in the robustly scaled view. A
+feature larger than WIDE gets a power of two as its unit, and its weight restarts at 0.
 
-The matrix C costs d^2 numbers for an output, and as many operations a row. Corrections of it wait until there are DEPTH
-of them, so that it is read and written once for all. A row with a feature beyond the largest matrix that is affordable
-makes the learner give up for good: it predicts 0 from then on.
+The matrix C has d^2 numbers for each output, and each row takes as many operations. Corrections of C are collected
+until there are DEPTH of them, so that C is read and written once for all of them. After a row with a feature beyond the
+largest allowed matrix, the learner predicts 0.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from tunefree.core.numbers import LARGEST, bounded, unit_below
 from tunefree.core.schema import Limits
 from tunefree.learners.contract import Learner, Traits
 
-MOST_NUMBERS = 2**18  # of all matrices together
-RESOLVED = 1e-12  # of the variance of x before any row: less cannot be told from rounding, 2.2e-16 an entry and row
-DEPTH = 4  # corrections that wait, as many as `subtract` subtracts at once
+MOST_NUMBERS = 2**18  # in all matrices together
+RESOLVED = 1e-12  # part of the prior value of x'C x: less is lost in rounding, 2.2e-16 per entry and row
+DEPTH = 4  # number of collected corrections, all of which `subtract` subtracts at once
 STEEPEST = 1e200
-WIDE = 8.0  # what a feature may be in its unit
-SIDE, DEEP = "side", "depth"  # axes: features that there is room for in the matrices, and corrections that wait
+WIDE = 8.0  # largest size of a feature in its unit
+SIDE, DEEP = "side", "depth"  # names of axes: features in the matrices, and collected corrections
 
 
 class Newton(Learner):
-    """Online Newton steps with one matrix an output."""
+    """Online Newton steps with one matrix per output."""
 
     inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
     prior = per_feature("C_ii before the first row with the feature")
@@ -54,7 +53,7 @@ class Newton(Learner):
     is_off = single("1 once a row had a feature beyond the matrices")
     natural = single("natural loss of the latest round")
     variance = setting(1.0, "prior variance of a weight, in units of scale.margin and of the natural slope")
-    axes_of_files: ClassVar = {FEATURE: SIDE}  # it keeps as many features as its matrices have
+    axes_of_files: ClassVar = {FEATURE: SIDE}  # files contain as many features as the matrices
     traits = Traits(can_be_averaged=False, second_order=True, can_replay=True)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
@@ -62,7 +61,7 @@ class Newton(Learner):
 
     @classmethod
     def lengths(cls, n_features: int, n_outputs: int) -> dict[str, int]:
-        """The side of matrices that are affordable, beyond which nothing is kept, and the corrections that wait."""
+        """The side of the largest allowed matrices, and the number of collected corrections."""
         return {SIDE: min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs)), DEEP: DEPTH}
 
     def predict(state, row, scale, margins):
@@ -102,7 +101,7 @@ class Newton(Learner):
         state.is_off[0] = 1.0  # only features beyond the matrices are left out, see tunefree.pool.occurrences
 
     def prepare_outputs(self, outputs: list[int]) -> None:
-        """Give outputs that come late the prior of the features seen, without which they would learn nothing."""
+        """Give later outputs the prior of the features seen; without it they would learn nothing."""
         seen = np.arange(min(int(self.used[0]), self.covariance.shape[1]))
         for k in outputs:
             self.covariance[k, seen, seen] = self.prior[seen]
@@ -111,7 +110,7 @@ class Newton(Learner):
 def prepare(state, row, scale):
     """Give new features their prior and their unit, too large ones a larger unit; or stop for good."""
     side = state.covariance.shape[1]
-    if state.used[0] > side:  # more outputs can afford fewer features
+    if state.used[0] > side:  # with more outputs the matrices have fewer features
         state.is_off[0] = 1.0
     for e in range(len(row.indices)):
         j, value = row.indices[e], row.values[e]
@@ -127,7 +126,7 @@ def begin_feature(state, j, value, scale):
     used = max(int(state.used[0]), j + 1)
     state.inverse[j] = 1.0 / unit_below(max(min(abs(value), LARGEST) / (WIDE / 2.0), 1.0))
     state.used[0] = used
-    # The natural size of a weight over that of a slope: a typical loss has curvature 1 / prior.
+    # The natural size of a weight over the natural size of a slope: a typical loss has curvature 1 / prior.
     prior = state.variance[0] * min(max(scale.margin * scale.weight / scale.slope, 1e-30), 1e30)
     state.prior[j] = prior
     for k in range(len(state.covariance)):
@@ -165,7 +164,7 @@ def subtract(state, k, i, used):
 
 
 def subtract_waiting(state: Newton) -> None:
-    """Subtract the corrections that wait from the matrices, however many there are, in place."""
+    """Subtract all collected corrections from the matrices, in place."""
     used = slice(int(state.used[0]))
     for w in range(int(state.waiting[0])):
         along = state.corrections[:, w, used]

@@ -5,7 +5,7 @@ Algorithm 2.
 
 The paper assumes |g_t| <= 1. Here a round's slope is bounded by a number ``scale.slope`` known before the round (the
 sample's weight, times the steepest slope so far where the loss has no Lipschitz constant). The paper's algorithm is run
-on g/bound and bound * x, whose product is the gradient as it is, so only M_i changes: M_i = max bound_t |x_{t,i}|.
+on g/bound and bound * x, whose product is the unchanged gradient, so only M_i differs: M_i = max bound_t |x_{t,i}|.
 
 M_i, G_i and S_i are kept in units of the power of two next below M_i, see :mod:`tunefree.learners.units`.
 """
@@ -65,7 +65,7 @@ class ScInOL2(ScaledLearner):
         for e in range(len(row.indices)):
             j, value = row.indices[e], row.values[e]
             if len(margins) == 1 or value != 0.0:
-                # The wealth has epsilon for each unit of the natural margin, which may grow.
+                # The initial wealth is epsilon per unit of the natural margin, which may grow.
                 growth = max(scale.margin - state.wealth_scale[j], 0.0)
                 state.wealth_scale[j] = max(state.wealth_scale[j], scale.margin)
                 for k in range(len(margins)):
@@ -92,11 +92,11 @@ class ScInOL2(ScaledLearner):
         return bet_scinol2(state, j, k) * state.largest[j]
 
     def prepare_outputs(self, outputs: list[int]) -> None:
-        """Give outputs that come late the wealth of the features seen."""
+        """Give later outputs the initial wealth of the features seen."""
         self.wealth[:, outputs] = self.epsilon[0] * self.wealth_scale[:, None]
 
     def regret_bound(self, weights: np.ndarray) -> float:
-        """The quantity that Theorem 3.2 bounds, which is never larger: sum_i epsilon - eta_i + u_i G_i."""
+        """The regret bound sum_i epsilon - eta_i + u_i G_i, which is at most the bound of Theorem 3.2."""
         seen = self.inverse > 0.0
         linear = np.sign(weights[seen]) * self.in_units(weights) * self["gradients"][seen]
         return float((self.epsilon[0] * self.wealth_scale[seen, None] - self["wealth"][seen] + linear).sum())

@@ -2,9 +2,9 @@
 
 A learner that is invariant to the scale of each feature keeps M_i, the largest |x_i| so far, as two fields: ``inverse``
 is 1 / unit_i, with unit_i the power of two next below M_i, and ``largest`` is M_i / unit_i. Some multiply x_i by the
-bound on the slope of the round. Its other statistics are in units too, and are rescaled, without rounding, when M_i
-reaches the next power of two. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and
-multiplying it by a power of two changes no prediction by one bit.
+bound on the slope of the round. The other statistics are in units, too, and are rescaled, without rounding, when M_i
+reaches the next power of two. All arithmetic uses x_i / unit_i, so nothing overflows whatever the scale of a feature,
+and predictions stay identical when a feature is multiplied by a power of two.
 
 The magnitudes of a whole row are updated before anything else, so that the processor fetches the statistics of many
 features at once.

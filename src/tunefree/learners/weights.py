@@ -1,8 +1,8 @@
-"""The weights of a learner, as they are, or as the average of its iterates (online-to-batch conversion).
+"""The weights of a learner: its latest iterate, or the average of its iterates (online-to-batch conversion).
 
-The clock of an output is the sum of its factors so far, so a coordinate that has stood still since the clock showed
-``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. An average
-costs the non-zeros of each row. A round counts as much as its weight.
+The clock of an output is the sum of its factors so far. A coordinate that is unchanged since the clock was
+``average_since`` contributes coordinate * (clock - since), which is added when the feature is next seen. So an average
+costs only the non-zeros of each row. Rounds count by their weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tunefree.learners.contract import Learner
 
 
 class Averaged(Learner):
-    """A learner that keeps the sum of its weights over the rounds; :func:`averaged` makes one of any class."""
+    """A learner that keeps the sum of its weights over the rounds; :func:`averaged` derives one from any class."""
 
     average_units = per_feature("the learner's magnitude of the feature when it was last seen")
     average_totals = per_coordinate("sum of coordinates times factors, up to average_since")
@@ -38,7 +38,7 @@ class Averaged(Learner):
 
 @cache
 def averaged(learner: type[Learner]) -> Any:
-    """The class of learners that learn as another does, and whose weights are the averages of its iterates.
+    """The subclass of a learner whose weights are the averages of its iterates.
 
     >>> from tunefree.learners.nag import NAG
     >>> state = averaged(NAG)(3, eta=0.25)
@@ -63,7 +63,7 @@ def averaged(learner: type[Learner]) -> Any:
 
 
 def with_averages(learners: Iterable[Any]) -> list[Any]:
-    """Classes of learners and of their averages, each once: some are averages of others."""
+    """The classes of learners, then their averaged classes, without duplicates."""
     classes = list(learners)
     return list(dict.fromkeys([*classes, *(averaged(cls) for cls in classes if cls.traits.can_be_averaged)]))
 
@@ -89,7 +89,7 @@ def _predict(
         for e in range(len(row.indices)):
             j = row.indices[e]
             if row.values[e] != 0.0:
-                # from the unit of the total to the present unit of the feature, which grows with its largest value
+                # converts the total to the present unit of the feature, which grows with its largest value
                 unit = magnitude(state, j)
                 exchange = unit / state.average_units[j] if state.average_units[j] > 0.0 else 1.0
                 for k in range(len(margins)):
@@ -136,7 +136,7 @@ def reading(learner: Any, has_one_output: bool) -> Compiled:
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The weights (d, K) of the first features, or of all, relative to their units (d,); 0 where nothing is known.
+    """The weights (d, K) of the first features, or of all, relative to their units (d,); 0 for unseen features.
 
     >>> from tunefree.learners.adagrad import AdaGrad
     >>> weights, units = read(AdaGrad(3, 2))

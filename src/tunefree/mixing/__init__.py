@@ -1,6 +1,6 @@
-"""Mixing: members' predictions become one prediction, by rules that learn row by row.
+"""Mixing: combines the predictions of members into one prediction, with weights that are learned row by row.
 
 A base mixture (:mod:`tunefree.mixing.bases`) averages the members. Corrections
-(:mod:`tunefree.mixing.corrections`) are learners of this package on the members' predictions, which begin at the base.
-Weights on base and corrections have the last word (:mod:`tunefree.mixing.mixture`).
+(:mod:`tunefree.mixing.corrections`) are learners on the members' predictions that start from the base. The prediction
+is a weighted mean of the base and the corrections (:mod:`tunefree.mixing.mixture`).
 """

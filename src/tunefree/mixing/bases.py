@@ -4,12 +4,12 @@ Classes: Soft-Bayes (Orseau, Lattimore, Legg: Soft-Bayes: Prod for mixtures of e
 rate eta_t = min(4 / sqrt(20 + t), .9). Numbers, and mixtures of few members: exponential weights (Vovk: Aggregating
 strategies, COLT 1990) with fixed share (Herbster, Warmuth: Tracking the best expert, 1998).
 
-A member may sleep in a round (its prediction is NaN). Those awake are averaged, and share what they had before the
-round, so who sleeps neither gains nor loses (Freund, Schapire, Singer, Warmuth: Using and combining predictors that
-specialize, 1997).
+A member may sleep in a round (its prediction is NaN). The members awake are averaged. Their total weight stays the same
+in the round, so a sleeping member neither gains nor loses weight (Freund, Schapire, Singer, Warmuth: Using and
+combining predictors that specialize, 1997).
 
-Rows after the last one that is learned are predicted with the means of the weights over the rounds, where round t
-counts like t^2.
+Rows after the last learned row are predicted with the means of the weights over the rounds, where round t has a weight
+proportional to t^2.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 from tunefree.core.schema import FROM_ZERO, INFINITE
 
 FASTEST, SLOW, MOST_RATE = 4.0, 20.0, 0.9  # eta_t = min(FASTEST / sqrt(SLOW + t), MOST_RATE)
-HASTE = 3.0  # round t counts like t^(HASTE - 1) in means
-STEEPEST = 50.0  # most by which the logarithm of an exponential weight changes in a round, relative to the best
-LEAST = 1e-300  # of a probability, where its logarithm is taken
+HASTE = 3.0  # round t has a weight proportional to t^(HASTE - 1) in means
+STEEPEST = 50.0  # largest change of the logarithm of an exponential weight in a round, relative to the best member
+LEAST = 1e-300  # lower bound of a probability before its logarithm is taken
 N_CANDIDATES = 3  # the base, and two corrections
 
 Sum = Annotated[np.ndarray, "float64[1]", INFINITE]
@@ -32,11 +32,11 @@ Rounds = Annotated[np.ndarray, "float64[1]", FROM_ZERO]
 
 
 class Weights(NamedTuple):
-    """Weights of M members, which change in place."""
+    """Weights of M members, updated in place."""
 
-    weights: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # before the next round, sum 1
-    means: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # over the rounds so far
-    rounds: Rounds  # learned
+    weights: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # for the next round, with sum 1
+    means: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # of the weights over the rounds so far
+    rounds: Rounds  # number of learned rounds
 
     @classmethod
     def create(cls, n_members: int) -> Self:
@@ -50,7 +50,7 @@ class Weights(NamedTuple):
 
 
 class CandidateWeights(NamedTuple):
-    """Weights of the candidates, and their losses."""
+    """Weights of the candidates, updated in place."""
 
     weights: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
     means: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
@@ -145,14 +145,14 @@ def update_exponential(state, losses, rate):
 
 
 class Account(NamedTuple):
-    """Sums over the rounds learned, by which :mod:`tunefree.theory.mixing` bounds losses of a mixture, in place."""
+    """Sums over the learned rounds, from which :mod:`tunefree.theory.mixing` bounds losses; updated in place."""
 
-    weight: Sum  # of the rounds
+    weight: Sum  # sum of the weights of the rounds
     losses: Annotated[np.ndarray, "float64[2]", INFINITE]  # of the base and of the mixture
     start: Sum  # number of the first round of the interval on which the theorem is used
-    skipped: Sum  # loss of the mixture before it
-    units: Annotated[np.ndarray, "float64[3]", INFINITE]  # of losses in its first round, sum of the rises since, latest
-    gap: Sum  # by how much losses of the mixture exceeded mix losses in it
+    skipped: Sum  # loss of the mixture before this interval
+    units: Annotated[np.ndarray, "float64[3]", INFINITE]  # of losses in its first round, sum of later increases, latest
+    gap: Sum  # excess of the losses of the mixture over the mix losses in the interval
 
 
 def enter(account, top, losses, loss, weight, unit):

@@ -13,9 +13,9 @@ from tunefree.core.numbers import clip, largest
 from tunefree.mixing.bases import Account, CandidateWeights, Weights, enter, is_awake, update_soft, write_mean
 from tunefree.mixing.corrections import LENGTHS, STATES, UNIT, Scratch, learn_first, learn_second, write_both
 
-WIDEST = 10.0  # difference of log-probabilities, as a feature
-WIDEST_BASE = 20.0  # log-probability of the base, as a feature
-MOST_BIASED = 64  # classes up to which each has a bias
+WIDEST = 10.0  # largest difference of log-probabilities as a feature; larger ones are clipped
+WIDEST_BASE = 20.0  # likewise minus the log-probability of the base
+MOST_BIASED = 64  # largest number of classes for which each class has a bias
 
 
 def write_features(members, base, features, ranges):

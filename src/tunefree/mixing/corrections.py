@@ -1,17 +1,17 @@
-"""Corrections: learners of this package on members' predictions, which begin at the base mixture.
+"""Corrections: learners on the predictions of members that start from the base mixture.
 
-A correction adds sum_i w_i x_i to the base, with weights w learned from zero. For classes x_i holds a number for each
-class: that of member i is the difference of its log-probabilities from the base's, centred over the classes, so that
-one weight serves all classes; one more feature is the base itself (a temperature), and one each class has (a bias).
-For numbers x_i is the difference of member i from the base, in units of the base's typical residual.
+A correction adds sum_i w_i x_i to the base, with weights w learned from zero. For classes, x_i has a value for each
+class: the log-probabilities of member i minus those of the base, centred over the classes, so that all classes share
+one weight. One more feature is the base itself (a temperature), and each class has an indicator feature (a bias). For
+numbers, x_i is the difference of member i from the base, in units of the base's typical residual.
 
-A learner sees such a round as follows. Before it: a row of the ranges max_k x_ik - min_k x_ik, which bound the gradient
-in w_i. After it: a row of the gradients g_i = sum_k (p_k - 1[k = y]) x_ik itself, with slope 1, and with the curvature
-c for which c |g|^2 is the trace of the second derivative sum_k p_k (x_k - m) (x_k - m)', m = sum_k p_k x_k. With two
-classes, and for numbers, c g g' is the second derivative itself.
+In each round a learner gets two rows. It predicts a row of the ranges max_k x_ik - min_k x_ik, which bound the gradient
+in w_i. It learns a row of the gradients g_i = sum_k (p_k - 1[k = y]) x_ik, with slope 1, and with the curvature c such
+that c |g|^2 is the trace of the second derivative sum_k p_k (x_k - m) (x_k - m)', m = sum_k p_k x_k. With two classes,
+and for numbers, c g g' equals the second derivative.
 
-A learner that loses at most a constant against w = 0 (ScInOL2: its initial wealth, 1 a feature) so loses at most that
-against the base, on any stream.
+So a learner whose regret against w = 0 is at most a constant (ScInOL2: its initial wealth, 1 per feature) loses at most
+this constant against the base, on any stream.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tunefree.learners.newton import Newton
 from tunefree.learners.scinol import ScInOL2
 from tunefree.learners.weights import read
 
-UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
-MOST_CURVATURE = 1e6  # of c: where gradients vanish
-CAUTION = 1e-30  # squared norm of a gradient below which a round teaches nothing
+UNIT = 4.0  # divisor of features, so that features within +-30 stay below the bound WIDE of Newton
+MOST_CURVATURE = 1e6  # largest c, which matters where gradients vanish
+CAUTION = 1e-30  # rounds in which the squared norm of the gradient is smaller are not learned
 
 # Kernels of mixing take the two corrections as states of one output.
 STATES: dict[str, type[Learner]] = {"first": ScInOL2, "second": Newton}
@@ -38,36 +38,36 @@ LENGTHS = {"padded": 1}
 
 
 class Corrections(NamedTuple):
-    """Two corrections: one loses little, one learns fast."""
+    """Two corrections: one with a small regret, and one that learns fast."""
 
     first: ScInOL2
     second: Newton
 
     @classmethod
     def create(cls, n_features: int) -> Self:
-        """Corrections that know nothing."""
+        """Corrections before the first round."""
         return cls(ScInOL2(n_features, epsilon=1.0), Newton(n_features, variance=1.6))
 
 
 def resized(state: Learner, n_features: int) -> Any:
-    """A correction that knows the same of its first features, as many as there is room for."""
-    other = state.grown(n_features, 1)
-    if isinstance(other, Newton):  # its matrix is then that of the features that stay
-        other["used"][0] = min(other["used"][0], n_features)
-    return other
+    """A copy of a correction with another number of features; the first features keep their statistics."""
+    copy = state.grown(n_features, 1)
+    if isinstance(copy, Newton):  # its matrix then contains only the remaining features
+        copy["used"][0] = min(copy["used"][0], n_features)
+    return copy
 
 
 class Scratch(NamedTuple):
     """Arrays for the computation of a round, for F features of the corrections."""
 
-    indices: Annotated[np.ndarray, "uint32[features]"]  # of the features: 0, 1, ..
+    indices: Annotated[np.ndarray, "uint32[features]"]  # 0, 1, .. of the features
     ranges: Annotated[np.ndarray, "float64[features]"]
     weights: Annotated[np.ndarray, "float64[2, features]"]  # of the corrections
     gradient: Annotated[np.ndarray, "float64[features]"]
     margin: Annotated[np.ndarray, "float64[1]"]
     slope: Annotated[np.ndarray, "float64[1]"]
     curvature: Annotated[np.ndarray, "float64[1]"]
-    steps: Annotated[np.ndarray, "float64[2]"]  # what the corrections of numbers predict, wherever it is
+    steps: Annotated[np.ndarray, "float64[2]"]  # predictions of the corrections; clipped with a logarithmic link only
 
 
 def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
@@ -87,7 +87,7 @@ def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
 
 
 def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
-    """The function by which a correction learns a round."""
+    """The function with which a correction learns a round."""
     update = cls.update
 
     def learn_gradient(state, scratch, second_derivative, weight):

@@ -1,7 +1,7 @@
-"""Derivatives of the prediction of a mixture in the predictions of its members, in closed form.
+"""Derivatives of the prediction of a mixture with respect to the predictions of its members, in closed form.
 
 Margins are the log-odds of the second of two classes, the log-probabilities of more classes minus their mean over the
-classes, or the number. They are continuous in the members' predictions, and smooth but where something is clipped.
+classes, or the number. They are continuous in the members' predictions, and smooth except where a value is clipped.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Gradient = tuple[np.ndarray, Callable[[], np.ndarray]]
 
 
 class Rule(NamedTuple):
-    """A mixture that stands still."""
+    """A mixture with fixed weights."""
 
     base: np.ndarray  # (M,) weights of the members
     top: np.ndarray  # (3,) weights of the base and of the corrections
     corrections: np.ndarray  # (2, F) weights of the features
-    known: Range | None  # of numbers
-    has_begun: bool  # whether corrections see more than a constant
+    known: Range | None  # statistics of the targets; None for classes
+    has_begun: bool  # whether corrections have features other than the constant
     is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.numbers
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
-        """The rule by which a mixture predicts, if all is over as in :meth:`Mixture.predict`, or by its base alone."""
+        """The present rule of a mixture, or of its base alone; ``is_over`` as in :meth:`Mixture.predict`."""
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
         for weights in corrections if mixture.keeps_order else ():
@@ -45,16 +45,16 @@ class Rule(NamedTuple):
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
     def restricted(self, awake: list[int]) -> Rule:
-        """The rule restricted to the members that are awake, by their places."""
+        """The rule restricted to the members that are awake, by their indices."""
         corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
         return self._replace(base=self.base[awake], corrections=corrections)
 
     def margins(self, members: np.ndarray) -> np.ndarray:
-        """The margins (n, Q) that follow from members' predictions (n, M, K), NaN of a member that sleeps."""
+        """The margins (n, Q) for the predictions of members (n, M, K), which are NaN for sleeping members."""
         return self.linearised(members)[0]
 
     def linearised(self, members: np.ndarray) -> Gradient:
-        """The margins (n, Q), and a function for their derivatives (n, Q, M, K) in the members' predictions.
+        """The margins (n, Q), and a function for their derivatives (n, Q, M, K) by the members' predictions.
 
         >>> rule = Rule.of(Mixture(1, 2), True)
         >>> margins, derivatives = rule.linearised(np.log([[[0.2, 0.8]]]))
@@ -66,17 +66,17 @@ class Rule(NamedTuple):
         weights = np.where(awake, self.base, 0.0)
         total = weights.sum(axis=1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros(weights.shape), where=total > 0.0)
-        return (_of_classes if self.known is None else _of_numbers)(self, members, awake, weights)
+        return (_linearised_classes if self.known is None else _linearised_numbers)(self, members, awake, weights)
 
 
-def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+def _linearised_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     n_members, n_classes = members.shape[1:]
     terms = weights[:, :, None] * np.exp(members) * awake[:, :, None]
-    mean, some = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
-    base = np.where(some[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
-    away = members - base[:, None]
-    narrow, high = np.clip(away, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
-    features = np.concatenate([narrow * awake[:, :, None], high[:, None]], axis=1)
+    mean, has_awake = terms.sum(axis=1), awake.any(axis=1) & (weights.sum(axis=1) > 0.0)
+    base = np.where(has_awake[:, None], np.log(np.maximum(mean, LEAST)), -np.log(n_classes))
+    offsets = members - base[:, None]
+    clipped, clipped_base = np.clip(offsets, -classes.WIDEST, classes.WIDEST), np.maximum(base, -classes.WIDEST_BASE)
+    features = np.concatenate([clipped * awake[:, :, None], clipped_base[:, None]], axis=1)
     features = (features - features.mean(axis=2, keepdims=True)) / UNIT
     dense, biases = rule.corrections[:, : n_members + 1], rule.corrections[:, n_members + 1 :]
     corrected = base[:, None] + np.einsum("ci,nik->nck", dense, features)
@@ -95,7 +95,7 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
         sum_slopes = sum_slopes - np.exp(corrected)[:, None] * sum_slopes.sum(axis=3, keepdims=True)
         feature_slopes = np.einsum("ci,nqck->nqik", dense, sum_slopes)
         feature_slopes = (feature_slopes - feature_slopes.mean(axis=3, keepdims=True)) / UNIT
-        member_slopes = feature_slopes[:, :, :-1] * ((np.abs(away) < classes.WIDEST) & awake[:, :, None])[:, None]
+        member_slopes = feature_slopes[:, :, :-1] * ((np.abs(offsets) < classes.WIDEST) & awake[:, :, None])[:, None]
         base_slopes = candidate_slopes[:, :, 0] + sum_slopes.sum(axis=2) - member_slopes.sum(axis=2)
         base_slopes += feature_slopes[:, :, -1] * (base > -classes.WIDEST_BASE)[:, None]
         ratios = np.divide(terms, mean[:, None], out=np.zeros(terms.shape), where=(mean > LEAST)[:, None])
@@ -104,19 +104,19 @@ def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
     return np.log(np.maximum(mixed, LEAST)) @ seeds.T, derivatives
 
 
-def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
+def _linearised_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
     low, high = map(float, numbers.ends_of(rule.known, rule.is_log))
     mean, unit = (float(number(rule.known, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     predictions = members[:, :, 0]
-    inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
-    some = weights.sum(axis=1) > 0.0
+    is_inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
+    has_awake = weights.sum(axis=1) > 0.0
     average, shares = _mean(rule, values, weights)
-    base = np.where(some, average, mean)
+    base = np.where(has_awake, average, mean)
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
-    away, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
-    narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
-    clipped = np.clip(away, -numbers.WIDEST, numbers.WIDEST)
+    offsets, base_feature = (values - base[:, None]) * scale * awake, (base - mean) * scale
+    is_narrow, is_near = (np.abs(offsets) < numbers.WIDEST) & awake, np.abs(base_feature) < numbers.WIDEST_BASE
+    clipped = np.clip(offsets, -numbers.WIDEST, numbers.WIDEST)
     clipped_base = np.clip(base_feature, -numbers.WIDEST_BASE, numbers.WIDEST_BASE)
     features = np.column_stack([clipped, clipped_base, np.full(len(base), 0.0 if rule.is_log else 1.0)])
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
@@ -125,16 +125,16 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
 
     def derivatives() -> np.ndarray:
         free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))
-        slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # in the features, in units of the target
-        direct = slopes[:, :-1] * narrow
-        common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
-        return ((direct + common[:, None] * shares) * inside)[:, None, :, None]
+        slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # by features, in units of the target
+        direct = slopes[:, :-1] * is_narrow
+        common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * is_near
+        return ((direct + common[:, None] * shares) * is_inside)[:, None, :, None]
 
     return mixed[:, None], derivatives
 
 
 def _mean(rule: Rule, predictions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means (n,) of predictions (n, m) by weights, and their derivatives (n, m) in the predictions."""
+    """Weighted means (n,) of predictions (n, m), and their derivatives (n, m) with respect to the predictions."""
     if not rule.is_log:
         return (weights * predictions).sum(axis=1), weights
     peak = predictions.max(axis=1, keepdims=True, initial=-np.inf, where=weights > 0.0)

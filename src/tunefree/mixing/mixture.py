@@ -1,7 +1,7 @@
-"""The mixture of a pool's members: base, corrections, and the weights on these.
+"""The mixture of the members of a pool: a base, corrections, and weights of these candidates.
 
-Weights on base and corrections are those of Bayes' rule with the fixed share 1 / (t + 2). What the mixture loses by
-that is bounded in :mod:`tunefree.theory.mixing`.
+The weights of the candidates follow Bayes' rule with the fixed share 1 / (t + 2). :mod:`tunefree.theory.mixing` bounds
+the loss of the mixture against the best candidate.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], n
 class Mixture(Part):
     """A mixture of M members, each of which may sleep; ``n_classes`` is 0 for numbers, which have a loss.
 
-    A mixture that ``keeps_order`` rises with the prediction of each member.
-    It has weights of the members, its ``base``, and of the candidates at the ``top``. The account holds losses of the
-    mixture and of the base, and what a bound on their difference is computed from. Of two members one is right:
+    With ``keeps_order``, the prediction of the mixture rises with the prediction of each member. ``base`` has the
+    weights of the members, and ``top`` the weights of the candidates. ``account`` has the losses of the mixture and of
+    the base, and the terms of a bound on their difference. In this example one of two members is right:
 
     >>> mixture = Mixture(2, 2)
     >>> right, wrong = np.log([[0.1, 0.9]]), np.log([[0.5, 0.5]])
@@ -58,19 +58,19 @@ class Mixture(Part):
         return self.n_members + 1 + (self.n_classes if self.n_classes <= classes.MOST_BIASED else 0)
 
     def learn(self, members: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Predict rows (n, K) in order, and learn each of a weight above 0 after that.
+        """Predict rows (n, K) in order, and learn each row of positive weight after its prediction.
 
-        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN of a member that sleeps.
+        ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN for sleeping members.
         Weights are relative to their mean.
         """
         return self._mixed(members, False, learned=(y, weight))
 
     def predict(self, members: np.ndarray, is_over: bool = True, is_base: bool = False) -> np.ndarray:
-        """Predict rows to come: with means of the weights over the rows if the stream is over, else with the last."""
+        """Predict future rows: with the mean weights over the rows if the stream is over, else with the latest."""
         return self._mixed(members, is_over, is_base=is_base)
 
     def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
-        """Predict rows to come by the base alone."""
+        """Predict future rows with the base alone."""
         return self._mixed(members, is_over, is_base=True)
 
     def _mixed(self, members: np.ndarray, is_over: bool, **rule: Any) -> np.ndarray:
@@ -82,9 +82,9 @@ class Mixture(Part):
     def call_on(
         self, members: np.ndarray, mixed: np.ndarray, is_over: bool = True, is_base: bool = False, learned: Any = None
     ) -> Call:
-        """The call that predicts rows (n, M, K) into an array (n, K), right until the mixture knows one more class.
+        """The call that predicts rows (n, M, K) into an array (n, K); valid until a class is added.
 
-        ``learned``: targets (n,) and weights (n,), if rows are learned after that.
+        ``learned``: targets (n,) and weights (n,), if rows are learned after their prediction.
         """
         learned = np.zeros((2, len(members))) if learned is None else learned
         arrays = (np.ascontiguousarray(numbers, np.float64) for numbers in learned)
@@ -104,7 +104,7 @@ class Mixture(Part):
         return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
 
     def add_class(self) -> None:
-        """Add a class, for which corrections begin at 0; where classes become many, corrections lose their biases."""
+        """Add a class, whose corrections start at 0; beyond MOST_BIASED classes corrections lose their biases."""
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
             self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))

@@ -1,14 +1,14 @@
 """The mixture of members that predict numbers, or logarithms of means, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
-first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.numbers`).
+first rows. For losses with a Lipschitz constant, outliers count little in them (:mod:`tunefree.core.numbers`).
 
-With a logarithmic link (of counts, amounts and rates) the base is the logarithm of the mean of the means that members
-predict, so it predicts as much in total as they do. Corrections are added to the logarithm, and have no constant;
-differences of logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is a
-log-likelihood: with a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood
-functions, Biometrika 1974). Slopes grow exponentially, and are taken where a prediction ends up within the range of the
-targets.
+With a logarithmic link (for counts, amounts and rates) the base is the logarithm of the mean of the means that members
+predict, so that its total prediction is the mean of theirs. Corrections are added to the logarithm, and have no
+constant; differences of logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is
+a log-likelihood: with a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood
+functions, Biometrika 1974). Slopes grow exponentially, so they are computed at predictions that are clipped to the
+range of the targets.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from tunefree.mixing.bases import (
 )
 from tunefree.mixing.corrections import LENGTHS, STATES, UNIT, Scratch, learn_first, learn_second, write_both
 
-WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
-WIDEST_BASE = 30.0  # likewise of the base from the mean target
-BEYOND = 0.5  # of the range of the targets, by which predictions may lie beyond it: a linear truth goes on
-BEYOND_LOGARITHM = 1.0  # by which logarithms may lie beyond those of the targets
-LOWEST = 15.0  # likewise beneath that of their mean, where some are 0
-BEGUN = 5.0  # rounds after which corrections see more than a constant: before, no residual is typical
-LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; losses are at most the second
+WIDEST = 10.0  # largest difference of a member from the base as a feature, in units of the base's residual
+WIDEST_BASE = 30.0  # likewise for the difference of the base from the mean target
+BEYOND = 0.5  # part of the range of the targets by which predictions may exceed it, as linear trends go on
+BEYOND_LOGARITHM = 1.0  # by which logarithms may exceed the logarithms of the targets
+LOWEST = 15.0  # by which logarithms may be below the logarithm of the mean target, where some targets are 0
+BEGUN = 5.0  # rounds until corrections get features other than the constant: before, no residual is typical
+LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # smaller typical losses count as 0; larger losses are clipped
 
 
 class Range(NamedTuple):
-    """Statistics of the targets so far, and of the losses of the base (0) and of the mixture (1); changed in place."""
+    """Statistics of the targets so far, and of the losses of the base (0) and of the mixture (1); updated in place."""
 
-    lowest: Sum  # least target
-    highest: Sum  # greatest target
+    lowest: Sum  # smallest target
+    highest: Sum  # largest target
     mean: Sum  # running mean of the targets
     residual: Sum  # typical distance of a target from the base's prediction; or the root of the dispersion
-    typical: Annotated[np.ndarray, "float64[2]", INFINITE]  # typical losses
+    typical: Annotated[np.ndarray, "float64[2]", INFINITE]  # typical losses of the base and the mixture
     steepest: Annotated[np.ndarray, "float64[2]", INFINITE]  # largest scaled slope of each correction
 
     @classmethod

@@ -1,9 +1,10 @@
-"""Samples of the rows of a stream, in bounded memory, for finding the columns that changed at a rise of the loss.
+"""Samples of the rows of a stream, in bounded memory, that show which columns changed when the loss rises.
 
-Rows are identified by row number. For each rise, the sample *before* is spread evenly over the rows between the
-previous rise and the start of this one, as in :mod:`tunefree.stream.profile`. The sample *after* are the rows from its
-start, up to the next rise; of too many, the latest. Row numbers are chosen first. Values are held for the current
-sample, for a rise that may have started, and for the latest rise until it is compared. Batch boundaries have no effect.
+Rows are identified by their numbers. Two samples are compared for each rise of the loss. The rows before it are an even
+sample, as in :mod:`tunefree.stream.profile`, of the rows between the previous rise and the start of this one. The rows
+after it are those from its start up to the next rise, only the latest ones if they are too many. The stored rows are
+the current sample, the latest rows, with which a rise may have started, and the samples of the latest rise until it is
+compared. Nothing depends on how the stream is cut into chunks.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from tunefree.generations.columns import Columns
 from tunefree.generations.reservoir import GOLDEN
 from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
 
-SAMPLE = 512  # largest number of rows before, and of rows after
+SAMPLE = 512  # rows before, and rows after
 NO_ROWS = np.empty(0, np.int64)
-MOST_COLUMNS = 256  # only the first columns of a stream are sampled
-LARGEST = 3e38  # bound of values, in single precision
+MOST_COLUMNS = 256  # columns beyond the first ones are left out
+LARGEST = 3e38  # the largest finite number, approximately, in single precision
 
 
 class ColumnSamples(Part):
-    """Samples of the rows of a stream; ``is_of_classes`` is whether targets are class codes.
+    """Samples of the rows of a stream; ``is_of_classes``: whether targets are class indices.
 
-    ``numbers`` (h,) and ``values`` (h, 1 + c) are the row numbers, ascending, and the values of the held rows, among
-    ``rows`` rows so far. ``sample`` are row numbers since the last rise. While a rise waits for comparison, ``row`` is
-    the row of the stream where it started, from 1, ``before`` are row numbers before it, and the rows after it have the
-    numbers ``start`` to ``stop``, which may be in the future.
+    ``numbers`` (h,) and ``values`` (h, 1 + c) are the row numbers and values of the stored rows, among ``rows`` so far.
+    ``sample`` has the rows since the last rise. If a rise is not compared yet, ``row`` is its first row of the stream
+    from 1, ``before`` has row numbers before it, and the rows after it are ``start`` up to ``stop``, which may not have
+    been read yet.
 
     >>> from tunefree.core.rows import dense
     >>> rng, samples = np.random.default_rng(0), ColumnSamples()
@@ -47,9 +48,9 @@ class ColumnSamples(Part):
 
     is_of_classes = number(FIXED, Flag())
     rows = number(LEARNED, COUNT)
-    columns = child(Columns, LEARNED, read=lambda samples: samples._known()[0])
+    columns = child(Columns, LEARNED, read=lambda samples: samples._stored()[0])
     numbers = array("int64", ("h",), LEARNED, low=0)
-    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._known()[1])
+    values = array("float32", ("h", None), LEARNED, may_be_infinite=True, read=lambda samples: samples._stored()[1])
     sample = array("int64", (None,), LEARNED, low=0)
     before = array("int64", (None,), LEARNED, low=0)
     row, start, stop = (number(LEARNED, COUNT) for _ in range(3))
@@ -60,7 +61,7 @@ class ColumnSamples(Part):
         self.sample, self.before, self.row, self.start, self.stop = NO_ROWS, NO_ROWS, 0, 0, 0
 
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
-        """Targets and columns (n, 1 + c) of rows; MISSING for missing values."""
+        """Targets and columns (n, 1 + c) of rows; MISSING where a value is unknown."""
         values = self.columns.matrix(X, np.ones(len(targets), bool))[:, :MOST_COLUMNS]
         clipped = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
         return np.where(np.isnan(clipped), MISSING, clipped).astype(np.float32)
@@ -68,65 +69,65 @@ class ColumnSamples(Part):
     def add(self, n: int, n_latest: int, matrix: Callable[[np.ndarray], np.ndarray]) -> None:
         """Add n rows.
 
-        ``n_latest``: the number of latest rows that may belong to the next rise. ``matrix``: a function from ascending
-        indices into the n rows to their :meth:`matrix`.
+        ``n_latest``: the number of latest rows where the next rise may have started.
+        ``matrix``: a function from ascending indices of the n rows to the :meth:`matrix` of these rows.
         """
         first, self.rows = self.rows, self.rows + n
-        self.sample = _sampled(self.sample, first, self.rows)
+        self.sample = _drawn(self.sample, first, self.rows)
         latest = np.arange(self.rows - min(n_latest, SAMPLE), self.rows)
-        needed = np.unique(np.concatenate([self.sample, self.before, self._after(), latest]))
+        needed = np.unique(np.concatenate([self.sample, self.before, self._rows_after(), latest]))
         values = matrix(needed[np.searchsorted(needed, first) :] - first)
         self._widen(values.shape[1])
-        is_kept = np.isin(self.numbers, needed, assume_unique=True)
-        self.numbers, self.values = needed, np.concatenate([self.values[is_kept], values])
+        kept = np.isin(self.numbers, needed, assume_unique=True)
+        self.numbers, self.values = needed, np.concatenate([self.values[kept], values])
 
-    def _after(self) -> np.ndarray:
-        """Row numbers after the rise that waits for comparison, up to the latest row."""
+    def _rows_after(self) -> np.ndarray:
+        """Numbers of the rows so far after the rise that is not compared yet."""
         return np.arange(self.start, min(self.stop, self.rows))
 
     def note_rise(self, length: int, row: int) -> None:
-        """Note a rise of the latest ``length`` rows, which started at ``row``; 0 if it is not to be compared."""
+        """Note a rise in the latest ``length`` rows; ``row`` is its first row in the stream, 0 if not compared."""
         start = self.rows - length
-        before, self.sample = self.sample[self.sample < start], NO_ROWS
+        earlier, self.sample = self.sample[self.sample < start], NO_ROWS
         if row:
-            self.row, self.before, self.start = row, before, max(start, self.rows - SAMPLE)
+            self.row, self.before, self.start = row, earlier, max(start, self.rows - SAMPLE)
             self.stop = self.start + SAMPLE
 
     def end_comparison(self) -> None:
-        """Reset the state after the comparison of a rise."""
+        """Forget the rise, which has been compared."""
         self.row, self.before, self.start, self.stop = 0, NO_ROWS, 0, 0
 
     def comparison(self, but: frozenset[int] = frozenset(), n_others: int = 0) -> Comparison:
-        """The changes of columns, except keys ``but``, at a rise, from all rows but the latest ``n_others``.
+        """The changes of columns at the rise, without the latest ``n_others`` rows and the column keys ``but``.
 
-        Columns without known values in these rows are left out.
+        Columns without a known value in these rows are left out.
         """
         start, stop = np.searchsorted(self.numbers, [self.start, min(self.stop, self.rows - n_others)])
         before, after = self.values[np.isin(self.numbers, self.before)], self.values[start:stop]
         keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
         kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
-        indices = [0, *sorted(kept, key=lambda c: keys[c])]  # sorted, as the order of arrival depends on batches
-        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in indices]
-        return compared(before[:, indices], after[:, indices], [keys[c] for c in indices], is_category)
+        columns = [0, *sorted(kept, key=lambda c: keys[c])]  # the order of ``columns`` depends on batches
+        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in columns]
+        return compared(before[:, columns], after[:, columns], [keys[c] for c in columns], is_category)
 
     def _fills(self) -> np.ndarray:
-        """The values of columns that a row does not have: MISSING, or 0 for words."""
+        """Values of absent columns: MISSING, or 0 for words."""
         fills = np.array([np.nan, *self.columns.fills[:MOST_COLUMNS]], np.float32)[: self.values.shape[1]]
         return np.where(np.isnan(fills), np.float32(MISSING), fills)
 
     def _widen(self, width: int) -> None:
-        """Add new columns; earlier rows get their fill values."""
-        old_values = self.values
-        if width > old_values.shape[1]:
-            self.values = np.empty((len(old_values), width), np.float32)
+        """Append new columns; earlier rows get the fill value of the column."""
+        earlier = self.values
+        if width > earlier.shape[1]:
+            self.values = np.empty((len(earlier), width), np.float32)
             self.values[:] = self._fills()
-            self.values[:, : old_values.shape[1]] = old_values
+            self.values[:, : earlier.shape[1]] = earlier
 
-    def _known(self) -> tuple[Columns, np.ndarray]:
-        """The columns with known values in the sampled rows, in the order of their keys, and the values.
+    def _stored(self) -> tuple[Columns, np.ndarray]:
+        """The columns with values in the sampled rows, sorted by key, and these values.
 
-        Other columns are added again when they reappear.
+        The original order depends on batches. Columns without values are added again when they occur.
         """
         keys, fills = self.columns.keys, self._fills()
         is_known = (self.values != fills)[:, 1:].any(axis=0)
@@ -136,9 +137,9 @@ class ColumnSamples(Part):
         return columns, self.values[:, [0, *(1 + c for c in indices)]]
 
     def check(self) -> None:
-        """Raise a ModelError unless the held rows are the needed ones, with the declared columns."""
-        needed = np.concatenate([self.sample, self.before, self._after()])
-        for condition, problem in (
+        """Raise a ModelError unless the stored rows include the needed ones, with the declared columns."""
+        needed = np.concatenate([self.sample, self.before, self._rows_after()])
+        for holds, problem in (
             ((np.diff(self.numbers) > 0).all(), "rows that are held are not in their order"),
             (self.numbers.max(initial=-1) < self.rows, "a row is held that did not come yet"),
             (len(self.columns.keys) <= MOST_COLUMNS, "samples have more columns than are compared"),
@@ -146,12 +147,12 @@ class ColumnSamples(Part):
             (self.start <= self.stop <= self.start + SAMPLE, "rows after a rise are not in their order, or too many"),
             (np.isin(needed, self.numbers).all(), "a row of a sample is not held"),
         ):
-            if not condition:
+            if not holds:
                 raise ModelError(problem)
 
 
-def _sampled(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """The SAMPLE row numbers with the smallest keys, among a sample and rows ``start`` to ``stop``, ascending."""
+def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """The SAMPLE row numbers with the smallest keys, of a sample and of the rows from start to stop, ascending."""
     numbers = np.arange(start, stop)
     keys, sample_keys = (rows.astype(np.uint64) * GOLDEN for rows in (numbers, sample))
     if len(sample) == SAMPLE:

@@ -95,113 +95,113 @@ class Plan(Parameters):
     """
 
     target: str | None = parameter(
-        None, "Column to predict; lines of text formats carry their label.", ROWS, short="-t"
+        None, "Column to predict; lines of svmlight and Vowpal Wabbit text have a label instead.", ROWS, short="-t"
     )
     task: str | None = parameter(
-        None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
+        None, "classification or regression; inferred from the target's values by default.", ROWS, choices=TASKS
     )
     sample_weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
     on_bad_row: str = parameter(
-        ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
+        ERROR, "Whether to stop with an error at an unusable row, or to skip and count it.", ROWS, choices=ON_BAD
     )
     unlabelled: str = parameter(
-        ERROR, "What to do with a row without a label: error, or skip and count it.", ROWS, choices=ON_BAD
+        ERROR, "Whether to stop with an error at a row without a label, or to skip and count it.", ROWS, choices=ON_BAD
     )
-    ignore: tuple[str, ...] = parameter((), "Columns to leave out.", COLUMNS, metavar="COLUMN")
-    numeric: tuple[str, ...] = parameter((), "Columns of numbers.", COLUMNS, metavar="COLUMN")
+    ignore: tuple[str, ...] = parameter((), "Columns to ignore.", COLUMNS, metavar="COLUMN")
+    numeric: tuple[str, ...] = parameter((), "Columns to read as numbers.", COLUMNS, metavar="COLUMN")
     categorical: tuple[str, ...] = parameter(
-        (), "Columns of categories, whatever they hold.", COLUMNS, metavar="COLUMN"
+        (), "Columns to read as categories, whatever their values.", COLUMNS, metavar="COLUMN"
     )
-    text: tuple[str, ...] = parameter((), "Columns of texts, whose words become features.", COLUMNS, metavar="COLUMN")
+    text: tuple[str, ...] = parameter((), "Columns of free text; words become features.", COLUMNS, metavar="COLUMN")
     date: tuple[str, ...] = parameter(
-        (), "Columns of dates, each with its format or not, such as day=%d.%m.%Y.", COLUMNS, metavar="COLUMN[=FORMAT]"
+        (), "Columns of dates, optionally with their format, such as day=%d.%m.%Y.", COLUMNS, metavar="COLUMN[=FORMAT]"
     )
     decimal: str | None = parameter(
-        None, "The decimal mark of numbers in texts, . or , ; guessed by default.", COLUMNS, choices=(".", ",")
+        None, "Decimal separator of numbers in text, . or , ; guessed by default.", COLUMNS, choices=(".", ",")
     )
     thousands: str | None = parameter(
         None,
-        "Between thousands of numbers in texts: . , ' or a space; guessed by default.",
+        "Thousands separator of numbers in text: . , ' or a space; guessed by default.",
         COLUMNS,
         choices=(".", ",", "'", " "),
         metavar="MARK",
     )
     monotone: tuple[str, ...] = parameter(
         (),
-        "Columns of numbers with which predictions rise, such as age=+, or fall, age=-; of two classes the probability "
-        "of the one that is sorted last.",
+        "Numeric columns with which predictions may only rise (age=+) or only fall (age=-); with two classes, the "
+        "probability of the class sorted last.",
         COLUMNS,
         scopes=(POOLED, ONE_MACHINE),
         metavar="COLUMN=+|-",
     )
-    na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
+    na_values: tuple[str, ...] = parameter((), "Additional texts to read as missing values.", COLUMNS, metavar="TEXT")
     groups: str | None = parameter(
         None,
-        "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
+        "Column of groups of related rows, such as patients; sort the rows by it. It is not a feature.",
         LEARNING,
         scopes=(POOLED, ONE_MACHINE),
         metavar="COLUMN",
     )
     class_weight: tuple[str, ...] = parameter(
         (),
-        "What rows of a class weigh; or balanced, and all classes weigh the same.",
+        "Weight of the rows of a class; or balanced, for equal total weights of all classes.",
         LEARNING,
         metavar="LABEL=W",
     )
     classes: tuple[str, ...] = parameter(
         (),
-        "All labels; a row with another one cannot be used. By default a new label becomes a class.",
+        "All class labels; rows with other labels are unusable. By default each new label becomes a class.",
         LEARNING,
         scopes=(ONE_MACHINE,),
         metavar="LABEL",
     )
     shuffle: bool = parameter(
         False,
-        "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
+        "Learn the rows in random order, using temporary files on disk; useful if the data are sorted.",
         LEARNING,
         scopes=(ONE_MACHINE,),
     )
-    random_state: int = parameter(0, "Of the random order of `shuffle`.", low=0, scopes=(DRAWN,))
+    random_state: int = parameter(0, "Seed of the random order of `shuffle`.", low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
-        "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space.",
+        "Kernel of a kernel learner: rbf, laplacian, poly or linear.",
         scopes=(WITH_KERNEL, ONE_MACHINE),
     )
     loss: str | None = parameter(
         None,
-        f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}.",
+        f"Loss: {', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}.",
         EXPERTS,
     )
     exposure: str | None = parameter(
         None,
-        "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
+        "Column of exposures, such as years; their logarithms are offsets of predictions. For losses of counts.",
         EXPERTS,
         scopes=(ONE_MACHINE,),
         metavar="COLUMN",
     )
     learner: str = parameter(
         POOL,
-        "pool (linear learners, and trees that go on learning, mixed), or a single learner: "
-        f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol.",
+        "pool (a mixture of linear learners and incrementally trained trees), or a single learner: "
+        f"{', '.join(learners.ALL)}; with a kernel, kernel-pistol.",
         EXPERTS,
         metavar="NAME",
         scopes=(ONE_MACHINE,),
     )
     settings: dict[str, float] = parameter(
-        dict, "Parameters of a single learner by their names.", scopes=(SINGLE, ONE_MACHINE)
+        dict, "Parameters of a single learner, by name.", scopes=(SINGLE, ONE_MACHINE)
     )
     view: str | None = parameter(
         None,
-        "How a single learner sees numbers: raw or steady (each column scaled robustly); by default "
-        "steady with a kernel, else raw.",
+        "Scaling of numeric columns for a single learner: raw (none) or steady (robust, by column); by default "
+        "steady with a kernel, otherwise raw.",
         scopes=(SINGLE, ONE_MACHINE),
     )
     average: bool = parameter(
-        False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
+        False, "Predict with the average of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
     )
     passes: int = parameter(1, "Number of passes over the rows.", low=1, scopes=(SINGLE, ONE_MACHINE))
     hash_bits: int = parameter(
-        0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
+        0, "Hash features into 2^BITS buckets instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
     )
 
     def __post_init__(self) -> None:

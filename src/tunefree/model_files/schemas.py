@@ -1,8 +1,8 @@
-"""Schemas of model files: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
+"""Contents of model files: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-Parts of models declare their arrays in files (:mod:`tunefree.core.part`). This module declares the other contents of
-files, and the relations between parts that compiled code or predictions rely on. Each part is checked before objects
-are created from a file, and their relations before a model is returned.
+Parts of models declare their arrays (:mod:`tunefree.core.part`). This module declares all else in a file, and checks
+relations between parts that compiled code or predictions rely on. Each part is checked before an object is created from
+it, and the parts are checked together before a model is returned.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ MODEL = {
     "view": Text(),
     "settings": schema.Mapping(schema.FINITE),
     "replays": Flag(),
-    "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # registered kinds of generations
+    "kinds": Optional(Sequence(Text(), MOST_KINDS)),  # of generations, in addition to the kinds of this package
     "monotone": Optional(
         Sequence({"name": Text(), "feature": Number(1, MOST_FEATURES, whole=True), "sign": Number(-1, 1, whole=True)})
     ),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "config": Anything(),  # checked by families of learners
+    "config": Anything(),  # declared by families
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     **dict.fromkeys(("linear", "predictor", "record"), Anything()),  # declared by these parts
 }
 
-# Dtypes of labels; NumPy strings have the dtype "str" for all lengths.
+# NumPy types of labels; the length of strings is not part of the name.
 LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
 LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 JOBS = {"n_jobs": Optional(Number(-(2**16), 2**16, whole=True, may_be_none=True))}
 
-# The state of an estimator beside its model, see tunefree.estimators.model_file.
+# State of an estimator in addition to its model, see tunefree.estimators.model_file.
 ESTIMATOR = {
     "class": Text(),
     "parameters": JOBS,  # other parameters are checked when rows are learned
@@ -91,7 +91,7 @@ ESTIMATOR = {
 
 FILE = {
     "source": Text(),
-    "plan": schema.Mapping(Anything()),  # Plan checks the values
+    "plan": schema.Mapping(Anything()),  # Plan checks its values
     "progress": schema.Record(Progress),
     "estimator": Optional(ESTIMATOR),
     "encoder": Anything(),  # checked by the encoder class of the source
@@ -127,20 +127,20 @@ HELD = {
 
 
 class Kind(NamedTuple):
-    """The schema of a kind of model."""
+    """A kind of model file."""
 
-    header: dict[str, Any]  # schema of the header
-    # From a checked header and arrays: the declared arrays, and lengths of the whole file.
+    header: dict[str, Any]  # declaration of the header
+    # (checked header, arrays): declarations of the arrays, and lengths of axes that are common to the file
     declared: Callable[[dict[str, Any], dict[str, np.ndarray]], tuple[dict[str, Array], dict[str, int]]]
-    restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the model, from its arrays and the header
-    check: Callable[[Any], None]  # raises a ModelError if the parts of a restored Trained are inconsistent
+    restored: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # (arrays, header of the file) -> model
+    check: Callable[[Any], None]  # raises a ModelError if the parts of a restored Trained do not fit together
 
 
 def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[dict[str, Array], dict[str, int]]:
-    """Declarations of the arrays of a model's parts, by name, and lengths of axes.
+    """Declarations of the arrays of a model file by name, and lengths of axes.
 
-    The lengths are D features, K outputs, W numbers of a logged row, L rows in logs, S and E slots, O occurrences. P,
-    the number of dense columns, is taken from the arrays.
+    The axes are D features, K outputs, W numbers of a logged row, L rows in logs, S and E slots, and O occurrences. The
+    arrays determine the length of P, the dense columns.
     """
     model, family = header["model"], family_of(header["model"]["learner"])
     if family is not None:
@@ -156,10 +156,10 @@ def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[di
         declared |= declared_arrays(part, header[name], name) if name in header else {}
     if missing := sorted(declared.keys() - arrays.keys()):
         raise ModelError(f"{missing[0]} is missing")
-    # Each setting needs a member with arrays in the file, so that a header cannot request excessive memory.
-    n_members = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
-    n_others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
-    if n_members != (len(model["member_settings"]) - n_others, n_others):
+    # Each setting must have a member with arrays in the file, so that no header allocates more memory than its file.
+    known = len(model["linear"]["members"]), len(model["predictor"].get("bank", {"members": []})["members"])
+    others = sum(family_of(setting["learner"]) is not None for setting in model["member_settings"])
+    if known != (len(model["member_settings"]) - others, others):
         raise ModelError("model.member_settings and model.linear.members differ in number")
     n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
@@ -178,7 +178,7 @@ def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[di
 
 
 def check_relations(trained: Any) -> None:
-    """Raise a ModelError if the parts of a model are inconsistent."""
+    """Raise a ModelError if the parts of a model do not fit together."""
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
     _fit((trained.rises is None) == (trained.samples is None), "rises of the loss go with samples of the columns")
@@ -206,13 +206,13 @@ def check_relations(trained: Any) -> None:
         _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
 
 
-def _fit(condition: Any, problem: str) -> None:
-    if not condition:
+def _fit(holds: Any, problem: str) -> None:
+    if not holds:
         raise ModelError(problem)
 
 
 def _check_pool(pool: Any) -> None:
-    """Check that members have places in the mixture, and that generations have columns of the kept rows."""
+    """Check the indices of members in the mixture, and the columns of generations and of kept rows."""
     members = pool.members
     n_online, n_classes = len(members.names) - len(members.slots), members.width
     _fit(len(members.online_places) == len(members.linear.members), "online members have not a place each")
@@ -234,14 +234,14 @@ def _check_pool(pool: Any) -> None:
 
 
 def _check_conformal(context: Any, pool: Any) -> None:
-    """Check that widths have columns of the rows, and that scores match the levels."""
+    """Check the columns of widths, and the scores and levels of conformal prediction."""
     growth, conformal, frozen = pool.members.growth, context.conformal, context.frozen
     n_columns = 0 if growth is None else len(growth.columns.keys)
     widths = conformal.widths
     _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
     _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
-    n_choices = frozen.scores.columns.shape[1]  # each choice with its drift, and with the opposite drift
+    n_choices = frozen.scores.columns.shape[1]  # each choice with its drift and with the opposite drift
     _fit(n_choices == 2 * N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
@@ -258,8 +258,8 @@ def _check_conformal(context: Any, pool: Any) -> None:
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
-    together = kinds_in(pool.members.slots), TREES[:1]
-    _fit(growth.kinds in together, "trees of some kinds are grown that are not grown together")
+    grown_together = kinds_in(pool.members.slots), TREES[:1]
+    _fit(growth.kinds in grown_together, "trees of some kinds are grown that are not grown together")
     _fit(all(len(group) <= growth.n_ages for group in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR_KIND}
     lengths = {clock for clock, _ in growth.awake} - {WHOLE}
@@ -272,16 +272,16 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     copied = [] if pool.copies.copy is None else pool.copies.copy.generations
     for generation in [*awake, *copied, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
-        _fit(generation.kind in (*together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
+        _fit(generation.kind in (*grown_together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
         _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
         _fit(generation.model.n_outputs == (born if born > 2 else 1), "a generation has not a margin of each class")
         for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
             is_whole = len(levels) in (0, generation.model.n_leaves)
             _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
-    for kept in (growth.whole, growth.recent):
-        _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
-        _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
+    for rows in (growth.whole, growth.recent):
+        _fit(rows.columns.shape[1] <= len(keys), "rows kept have other columns")
+        _fit(not n_classes or np.isin(rows.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 
 
 LINEAR = Kind(HEADER, _declared, lambda arrays, header: restored(arrays, header["model"]), check_relations)

@@ -1,4 +1,4 @@
-"""Trained models and their files: a model with its encoder, its plan, and its progress."""
+"""Trained models and their files: a model with the encoder of its rows, its plan, and its progress."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tunefree.theory.rises import LossRises
 PATH_PROBLEM = (
     "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
 )
-MOST_SHOWN = 500  # characters of an error message: a file could inject a long one
-_FILE_ERRORS = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
+MOST_SHOWN = 500  # characters of an error message, which may quote a file
+_STATE_ERRORS = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
 
 
 @dataclass
@@ -39,17 +39,17 @@ class Trained:
 
     model: Any  # its ``kind`` is a key of ``KINDS``
     encoder: Any
-    kind: str  # source of the encoder: "table", or a text format such as "svmlight"
+    kind: str  # of the encoder: "table", or a text format such as "svmlight"
     plan: Plan
     progress: Progress
-    order: TargetSample | None = None  # for the test whether targets depend on the order of the rows
+    order: TargetSample | None = None  # tests whether targets depend on the order of rows; None if unknown
     held: Batch | None = None  # in a checkpoint, rows that wait for the rest of their group
-    rises: LossRises | None = None  # rises of the loss along the stream
-    samples: ColumnSamples | None = None  # for the columns that changed at a rise
-    estimator: dict[str, Any] | None = None  # saved estimator, see :mod:`tunefree.estimators.model_file`
+    rises: LossRises | None = None  # of the loss along the stream; None if unknown
+    samples: ColumnSamples | None = None  # to find the columns that changed at a rise
+    estimator: dict[str, Any] | None = None  # state of a saved estimator, see :mod:`tunefree.estimators.model_file`
 
     def saved(self, encoder: Saved | None = None) -> Saved:
-        """The contents of a file: the arrays and headers of all parts, and the rest of the header."""
+        """The contents of the file: arrays, named by part, and the header."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         for name in schemas.OF_STREAM:
             if getattr(self, name) is not None:
@@ -67,10 +67,10 @@ class Trained:
         encoder: Saved | None = None,
         only_for_prediction: bool = False,
     ) -> None:
-        """Write the model to a file. If this fails, a ModelError is raised and an existing file is unchanged.
+        """Write the model to a file. If this raises a ModelError, an earlier file of this name is unchanged.
 
-        ``encoder``: its state after the last learned row, if it has read further since. ``only_for_prediction``:
-        whether to leave out state of a pool that only learning and certificates need.
+        ``encoder``: the state of the encoder after the last row learned, if the encoder has read more rows since.
+        ``only_for_prediction``: whether to leave out the parts of a pool that only learning and certificates need.
         """
         check_name(path)
         trained = self
@@ -81,32 +81,33 @@ class Trained:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trained:
-        """Read a model that learns row by row."""
+        """Read a model that learns row by row from a file."""
         return load(path, "linear")
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise a ModelError if a file has the suffix of exported models."""
+    """Raise a ModelError if a file name has the extension of an exported model."""
     if os.fspath(path).lower().endswith(".onnx"):
         remedy = "name a .model, and write ONNX with `tunefree export`, in Python with `model.export(path)`"
         raise ModelError(f"{path}: models that go on learning are not written as ONNX; {remedy}")
 
 
 def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: Any = None) -> Trained:
-    """Read a model from a file that may be malicious: a checksum proves nothing about the contents.
+    """Read a model from a file, which may be malicious: a valid checksum proves nothing.
 
-    ``kind`` is the only accepted kind, or None for all kinds. ``encoder_class`` is the class of the encoder, by default
-    the class for the source. Raises a ModelError if the file cannot be read, or its kind is not accepted.
+    ``kind`` is the only accepted kind, such as "linear"; all are accepted if it is None. ``encoder_class`` is the class
+    of the encoder, by default chosen by the source of the model. Raises a ModelError if the file cannot be read or its
+    kind is not accepted.
     """
     arrays, header = storage.load(path)
-    stored_kind = header.get("kind")
-    if not isinstance(stored_kind, str) or stored_kind not in KINDS:
-        problem = f"a model of kind {repr(stored_kind)[:MOST_SHOWN]}, which this tunefree does not know"
+    file_kind = header.get("kind")
+    if not isinstance(file_kind, str) or file_kind not in KINDS:
+        problem = f"a model of kind {repr(file_kind)[:MOST_SHOWN]}, which this tunefree does not know"
         raise ModelError(f"{path}: {problem}; upgrade tunefree")
-    if kind is not None and stored_kind != kind:
+    if kind is not None and file_kind != kind:
         raise ModelError(f"{path}: {PATH_PROBLEM}")
     with refused(path):
-        model_kind = KINDS[stored_kind]
+        model_kind = KINDS[file_kind]
         check_header(header, model_kind.header)
         check_arrays(arrays, *model_kind.declared(header, arrays))
         trained = _restored(arrays, header, encoder_class)
@@ -115,7 +116,7 @@ def load(path: str | os.PathLike[str], kind: str | None = None, encoder_class: A
 
 
 def _restored(arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_class: Any) -> Trained:
-    """The model of a file whose header and arrays have been checked."""
+    """The model of a file whose parts have been checked."""
     if encoder_class is None:
         from tunefree.stream.source import encoder_of  # imports Arrow, which predictions do not need
 
@@ -139,7 +140,7 @@ def _restored(arrays: dict[str, np.ndarray], header: dict[str, Any], encoder_cla
 
 @contextmanager
 def refused(path: Any) -> Iterator[None]:
-    """A context in which an error rejects the file with a ModelError."""
+    """A context that converts any error into a ModelError about the file."""
     remedy = "train again or restore it from a backup"
     try:
         yield
@@ -149,25 +150,25 @@ def refused(path: Any) -> Iterator[None]:
     except TunefreeError as error:
         ending = "" if getattr(error, "remedy", None) else f"; {remedy}"
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}{ending}") from None
-    except _FILE_ERRORS as error:
+    except _STATE_ERRORS as error:
         raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
 
 
 def continued(trained: Trained) -> Trained:
-    """A completely trained model with the progress at the end of the first pass, to continue that pass.
+    """A completely trained model, set back to the end of its first pass so that this pass can be continued.
 
-    Raises a ModelError if it is a checkpoint.
+    Raises a ModelError if the model is a checkpoint.
     """
     progress = trained.progress
     if not progress.complete:
         raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
     first, rows = progress.progressive[:1], progress.progressive[0].rows
-    restarted = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
-    # Further rows may add columns that an estimator of arrays does not know.
+    begun = replace(progress, complete=False, number=0, position=Position(), progressive=first, rows=rows)
+    # Further rows may add columns, which an estimator of arrays does not support.
     estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
-    return replace(trained, progress=restarted, estimator=estimator)
+    return replace(trained, progress=begun, estimator=estimator)
 
 
 def ended(trained: Trained, passes: int = 1) -> Trained:
-    """A model with a completed training."""
+    """The model with its last pass completed."""
     return replace(trained, progress=replace(trained.progress, complete=True, number=passes, rows=0))

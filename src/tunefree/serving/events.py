@@ -1,4 +1,4 @@
-"""Events of a server: counted, and logged as JSON lines on standard error."""
+"""Events of a server: counters, and log records as JSON lines on standard error."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 LOG = logging.getLogger("tunefree.serving")
-LOG.addHandler(logging.NullHandler())  # in Python it is silent unless logging is asked for
+LOG.addHandler(logging.NullHandler())  # silent in Python unless the user configures logging
 _WARNINGS = {"not saved", "not written", "not answered", "broken"}
 
 
 @dataclass
 class Counts:
-    """Counts of events since the start, under the names of their metrics."""
+    """Counts of events since the start; the field names are the names of the metrics."""
 
     rows_predicted: int = 0
     rows_learned: int = 0
-    rows_replayed: int = 0  # of the journal, learned at the start
-    labels_unknown: int = 0  # whose row does not wait
-    requests_repeated: int = 0  # to learn
-    requests_refused: int = 0  # to learn
-    waiting_dropped_for_size: int = 0  # rows that waited for labels and were too many
+    rows_replayed: int = 0  # rows of the journal that were learned at startup
+    labels_unknown: int = 0  # labels without a waiting row
+    requests_repeated: int = 0  # learning requests that were sent again
+    requests_refused: int = 0  # invalid learning requests
+    waiting_dropped_for_size: int = 0  # waiting rows above the limit
     waiting_dropped_for_age: int = 0
-    waiting_not_kept: int = 0  # rows with an id that could not be written down
+    waiting_not_kept: int = 0  # rows with an id that could not be stored
     saves: int = 0
     saves_failed: int = 0
 
@@ -35,7 +35,7 @@ class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {"time": moment, "level": record.levelname.lower(), "event": record.getMessage()}
-        line |= getattr(record, "said", {})
+        line |= getattr(record, "details", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -51,6 +51,6 @@ def log_json() -> None:
         logger.setLevel(logging.INFO)
 
 
-def tell(event: str, **said: Any) -> None:
-    """Log an event with details."""
-    LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"said": said})
+def log(event: str, **details: Any) -> None:
+    """Log an event with its details."""
+    LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"details": details})

@@ -1,4 +1,4 @@
-"""HTTP for a model in operation (extra ``serve``): JSON in, JSON out. Starlette and uvicorn do the rest."""
+"""The HTTP API of a served model (extra ``serve``): requests and answers are JSON, handled by Starlette and uvicorn."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
-from tunefree.serving.events import log_json, tell
-from tunefree.serving.rows import MOST_LETTERS
+from tunefree.serving.events import log, log_json
+from tunefree.serving.rows import MAX_NAME_LENGTH
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 from tunefree.serving.store import Row, StoreError, as_text
 from tunefree.training.stopping import SIGNALS
 from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
-SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
-SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
-MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in another thread
-MOST_EXPLAINED = 100  # rows
-OF_METRICS = "text/plain; version=0.0.4"
-NAME = "Idempotency-Key"  # header with the name of a request
-SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
-SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+SWITCH_INTERVAL = 0.0001  # thread switch interval in seconds; a prediction releases the GIL about forty times
+MAX_INLINE_BYTES = 1 << 16  # bytes; larger requests are parsed in another thread
+MAX_INLINE_ROWS = 100  # rows; longer answers are serialised in another thread
+MAX_EXPLAINED = 100  # rows of a request
+METRICS_TYPE = "text/plain; version=0.0.4"
+IDEMPOTENCY_KEY = "Idempotency-Key"  # header with the name of a request
+CONFORMAL_PARAMETERS = (*CONFORMAL, "conditional")  # query parameters that add columns to predictions
+LATENCY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # seconds
 
-# Numbers of :meth:`tunefree.serving.service.Service.state` that are metrics, too.
+# Entries of :meth:`tunefree.serving.service.Service.state` that are also Prometheus gauges.
 GAUGES: tuple[str, ...] = ("rows", "rows_published", "unsaved", "version", "waiting", "learn_queue", "predict_queue")
 GAUGES += ("progressive_loss", "recent_loss", "drift_count", "values_ignored")
 Answer = tuple[int, Any]
 
 
 class Application:
-    """Answers requests to a service, as a server of ASGI calls it."""
+    """The ASGI application of a service."""
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self.service, self._limits, self._token = service, limits, limits.token()
@@ -61,17 +61,17 @@ class Application:
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
-        self._latency = Histogram(*described, buckets=SECONDS, registry=self.registry)
+        self._latency = Histogram(*described, buckets=LATENCY_BUCKETS, registry=self.registry)
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, whatever happens; predictions take no thread that waits for learning."""
+        """Answer a request; all errors become responses. Predictions occupy no thread that waits for learning."""
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         method, path = "GET" if scope["method"] == "HEAD" else scope["method"], scope["path"]
         try:
             route = ROUTES.get((method, path))
             if route is None:
-                raise _unknown(scope["method"], path)
+                raise _route_error(scope["method"], path)
             self._admit(request, route)
             status, body = await route.answer(self, request)
         except ClientDisconnect:
@@ -83,18 +83,18 @@ class Application:
         except TunefreeError as error:
             status, body = 422, {"error": _http_words(error)}
         except Exception as error:
-            tell("not answered", path=path, problem=repr(error))
+            log("not answered", path=path, problem=repr(error))
             status, body = 500, {"error": "the server failed; its log says how"}
-        if status not in (404, 405):  # there is no end of other paths
+        if status not in (404, 405):  # unknown paths would add labels without limit
             self._latency.labels(path, status).observe(time.perf_counter() - start)
-        is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
+        is_long = isinstance(body, list) and len(body) > MAX_INLINE_ROWS
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
             body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
-        await Response(body, status, headers, OF_METRICS)(scope, receive, send)
+        await Response(body, status, headers, METRICS_TYPE)(scope, receive, send)
 
     def collect(self) -> Iterator[Any]:
-        """Numbers of the service, as a collector of Prometheus; the names begin with ``tunefree_``."""
+        """The metrics of the service for a Prometheus registry; their names begin with ``tunefree_``."""
         for name, count in asdict(self.service.counts).items():
             yield CounterMetricFamily(f"tunefree_{name}", "Since the start.", count)
         state = self.service.state()
@@ -107,9 +107,9 @@ class Application:
         yield model
 
     def _admit(self, request: Request, route: Route) -> None:
-        """Raise an error if a request is for another host, is no JSON, or lacks the token.
+        """Raise an error if a request is for another host, is not JSON, or lacks the token.
 
-        A page of another host cannot send JSON, nor read an answer, as no answer lets its browser do so.
+        Web pages of other origins can neither send JSON nor read answers, since the server sends no CORS headers.
         """
         host = request.headers.get("host", "").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -126,13 +126,13 @@ class Application:
             self._check_token(request)
 
     def _check_token(self, request: Request, why: str = "") -> None:
-        """Raise an error if a request lacks the token, where one is needed."""
+        """Raise an error if the server has a token and the request lacks it."""
         sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
         if self._token is not None and not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
             raise HTTPException(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
     async def predict(self, request: Request) -> Answer:
-        """Predict rows. Those with an id are written down, in place of others with that id, which needs the token."""
+        """Predict rows. A row with an id is stored, in place of any earlier row with this id, and needs the token."""
         rows, is_one = await self._rows_of(request)
         if any(row.get(id_name := self.service.admission.id) is not None for row in rows):
             self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
@@ -142,22 +142,22 @@ class Application:
 
     async def explain(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
-        if len(rows) > MOST_EXPLAINED:
-            raise HTTPException(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
+        if len(rows) > MAX_EXPLAINED:
+            raise HTTPException(413, f"at most {MAX_EXPLAINED} rows are explained at a time")
         answers = await asyncio.wrap_future(self.service.explained(rows, request.query_params.get("class")))
         return 200, answers[0] if is_one else answers
 
     async def learn(self, request: Request) -> Answer:
         """Learn rows or labels."""
         rows, _ = await self._rows_of(request)
-        if (name := request.headers.get(NAME)) == "":
-            problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
+        if (name := request.headers.get(IDEMPOTENCY_KEY)) == "":
+            problem = f"the header {IDEMPOTENCY_KEY} is empty; give each request a name of its own, or leave it out"
             raise HTTPException(400, problem)
         asked = learner.Request(rows, request.scope["path"] == "/labels", name)
         return 200, await asyncio.wrap_future(self.service.learner.submit(asked))
 
     async def change(self, request: Request) -> Answer:
-        """Change the served model, or save it now."""
+        """Replace the served model, or save it."""
         service, (wanted, is_one) = self.service, await self._rows_of(request)
         changes: dict[str, tuple[type, Callable[..., Any]]] = {
             "roll_back_to": (int, service.roll_back),
@@ -172,7 +172,7 @@ class Application:
         return 200, {"version": await run_in_threadpool(lambda: service.store.versions[-1].number)}
 
     async def live(self, request: Request) -> Answer:
-        """Answer by the event loop alone, also while all threads are busy."""
+        """Answer in the event loop, so also while all threads are busy."""
         return 200, {"status": "ok"}
 
     async def ready(self, request: Request) -> Answer:
@@ -181,12 +181,12 @@ class Application:
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
-        body, most = bytearray(), self._limits.max_body
+        body, limit = bytearray(), self._limits.max_body
         async for piece in request.stream():
             body += piece
-            if len(body) > most:
-                raise HTTPException(413, f"a request may have at most {most} bytes; send fewer rows at a time")
-        sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
+            if len(body) > limit:
+                raise HTTPException(413, f"a request may have at most {limit} bytes; send fewer rows at a time")
+        sent = _parsed(body) if len(body) <= MAX_INLINE_BYTES else await run_in_threadpool(_parsed, body)
         rows = [sent] if isinstance(sent, dict) else sent
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise HTTPException(400, "send an object (a row), or an array of objects that is not empty")
@@ -195,8 +195,8 @@ class Application:
         return rows, isinstance(sent, dict)
 
 
-def _of(function: Callable[[Application], Any]) -> Callable[[Application, Request], Awaitable[Answer]]:
-    """An endpoint that answers with the value of a function, which may wait."""
+def _endpoint(function: Callable[[Application], Any]) -> Callable[[Application, Request], Awaitable[Answer]]:
+    """An endpoint that answers with the result of a function, which runs in another thread."""
 
     async def answer(application: Application, request: Request) -> Answer:
         return 200, await run_in_threadpool(function, application)
@@ -205,28 +205,28 @@ def _of(function: Callable[[Application], Any]) -> Callable[[Application, Reques
 
 
 class Route(NamedTuple):
-    """How requests of a method and a path are answered."""
+    """The handler of a method and path."""
 
     answer: Callable[[Application, Request], Awaitable[Answer]]
-    query: tuple[str, ...] = ()  # its parameters
+    query: tuple[str, ...] = ()  # names of query parameters
     needs_token: bool = False
 
 
 ROUTES = {
-    ("POST", "/predict"): Route(Application.predict, SURENESS),
+    ("POST", "/predict"): Route(Application.predict, CONFORMAL_PARAMETERS),
     ("POST", "/explain"): Route(Application.explain, ("class",)),
     ("POST", "/learn"): Route(Application.learn, needs_token=True),
     ("POST", "/labels"): Route(Application.learn, needs_token=True),
     ("POST", "/versions"): Route(Application.change, needs_token=True),
-    ("GET", "/versions"): Route(_of(lambda app: [version._asdict() for version in app.service.store.versions])),
-    ("GET", "/model"): Route(_of(lambda app: app.service.state())),
+    ("GET", "/versions"): Route(_endpoint(lambda app: [version._asdict() for version in app.service.store.versions])),
+    ("GET", "/model"): Route(_endpoint(lambda app: app.service.state())),
     ("GET", "/live"): Route(Application.live),
     ("GET", "/ready"): Route(Application.ready),
-    ("GET", "/metrics"): Route(_of(lambda app: generate_latest(app.registry))),
+    ("GET", "/metrics"): Route(_endpoint(lambda app: generate_latest(app.registry))),
 }
 
 
-def _unknown(method: str, path: str) -> HTTPException:
+def _route_error(method: str, path: str) -> HTTPException:
     if allowed := ", ".join(answered for answered, other in ROUTES if other == path):
         return HTTPException(405, f"{method} {path}: this path answers to {allowed}", {"Allow": allowed})
     paths = ", ".join(dict.fromkeys(other for _, other in ROUTES))
@@ -234,17 +234,17 @@ def _unknown(method: str, path: str) -> HTTPException:
 
 
 def _check_parameters(path: str, names: list[str], known: tuple[str, ...]) -> None:
-    """Raise a ModelError if a parameter of a request is none, or there twice."""
+    """Raise a ModelError if a query parameter is unknown or repeated."""
     for name in names:
         if name not in known:
-            there_are = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
-            raise ModelError(f"?{name[:MOST_LETTERS]} is no parameter of {path}; {there_are}")
+            hint = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise ModelError(f"?{name[:MAX_NAME_LENGTH]} is no parameter of {path}; {hint}")
         if names.count(name) > 1:
             raise ModelError(f"?{name} is there twice; send all its numbers at once, with commas between them")
 
 
 def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
-    """The options in the parameters of a request; a ModelError if a value is invalid."""
+    """The output columns selected by a query; a ModelError if a value is invalid."""
     parts: dict[str, Any] = {}
     for name, text in parameters.items():
         try:
@@ -255,7 +255,7 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
 
 
 def _http_words(error: TunefreeError) -> str:
-    """The message of an error, with the names of query parameters, or else of options of the server or the training.
+    """The message of an error, with parameters named as in a query, or else as options of the command line.
 
     >>> _http_words(ModelError("`set` is for classes; `decimal` says how numbers are written"))
     '?set is for classes; --decimal of `tunefree train` says how numbers are written'
@@ -264,48 +264,48 @@ def _http_words(error: TunefreeError) -> str:
     def written(name: str, words: str) -> str:
         if name in NOTATIONS:
             return f"{words} of `tunefree train`"
-        return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words
+        return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in CONFORMAL_PARAMETERS else words
 
     return as_options(str(error), written)
 
 
 def _parsed(body: bytearray) -> Any:
     try:
-        return json.loads(body, parse_constant=_no_number, object_pairs_hook=_object)
+        return json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise HTTPException(400, f"the request is not JSON{place}; send an object or an array of objects") from None
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise HTTPException(400, f"the request is not JSON: {name} is no number; send null where it is not known")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; as this is no machine code, other threads may go on after each."""
+    """A dict without duplicate keys. As this hook is Python code, other threads can run after each object."""
     read = dict(pairs)
     if len(read) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise HTTPException(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
+        raise HTTPException(400, f"an object has the name {name[:MAX_NAME_LENGTH]!r} twice; leave one of them out")
     return read
 
 
 class _Server(uvicorn.Server):
-    """A server that any of the usual signals ends, with status 0."""
+    """A uvicorn server that ends with status 0 at any of SIGNALS."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take signals as requests to end."""
-        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        """Handle signals as requests to shut down."""
+        previous = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
         try:
             yield
         finally:
-            for number, handler in before.items():  # a further signal must not disturb that what was learned is saved
+            for number, handler in previous.items():  # a further signal must not interrupt saving
                 signal.signal(number, signal.SIG_IGN if self.should_exit and number != signal.SIGINT else handler)
 
 
 def _bound(limits: Limits) -> socket.socket:
-    """A socket that listens; a ModelError if the address or the port cannot be had."""
+    """A listening socket; a ModelError if the address or the port is unavailable."""
     family = socket.AF_INET6 if ":" in limits.host else socket.AF_INET
     try:
         return socket.create_server((limits.host, limits.port), family=family, backlog=2048)
@@ -315,14 +315,14 @@ def _bound(limits: Limits) -> socket.socket:
 
 
 def serve(service: Service, limits: Limits) -> None:
-    """Serve until a signal ends it, and close the service; a ModelError if the port or the token cannot be had."""
+    """Serve until a signal arrives, and close the service; a ModelError if the port or the token is unusable."""
     log_json()
     with service, _bound(limits) as listening:
-        sys.setswitchinterval(SWITCH)
-        gc.freeze()  # to look for garbage in what is there by now takes 60 ms and more, in which nothing goes on
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        gc.freeze()  # collecting garbage among the present objects would stop all threads for 60 ms or more
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
+        log("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
         config = uvicorn.Config(
             Application(service, limits),
             log_config=None,
@@ -338,4 +338,4 @@ def serve(service: Service, limits: Limits) -> None:
         )
         _Server(config).run([listening])
     is_saved = service.store.folder is not None and service.learner.failure is None
-    tell("ended", version_saved=is_saved, problem=service.learner.failure)
+    log("ended", version_saved=is_saved, problem=service.learner.failure)

@@ -1,9 +1,9 @@
-"""Learning of a model in operation: one thread, which writes rows to the journal before it learns them.
+"""The learning thread of a served model, which writes rows to the journal before it learns them.
 
-Requests that come while others are learned are learned together. Each is checked, written to the journal in one
-transaction with the others, learned, and only then answered. A model that is started again learns the events that
-follow its version, in the same order, and is the same to the byte: a model depends on nothing but its rows. What
-predicts is a copy, so predictions wait neither for learning nor for saving.
+Requests that arrive during learning form the next group. Each is checked, written to the journal in one transaction
+with the others of its group, learned, and only then answered. After a restart, the thread learns the journal's events
+since the saved version in the same order. The model is then identical to the byte, as it depends on its rows only.
+Predictions use a copy of the model, so they wait neither for learning nor for saving.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
-from tunefree.serving.events import Counts, tell
+from tunefree.serving.events import Counts, log
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
@@ -35,37 +35,37 @@ from tunefree.stream.batch import Converted, Refused
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
-TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
-SHARE = 0.03  # of a processor that publishing may take
-RETRY = 30.0  # seconds until a version that could not be saved is tried again
-TICK = 60.0  # seconds between looks for rows that have waited too long
+MAX_ROWS = 2048  # maximum number of rows learned together, except for a single larger request
+PUBLISH_SHARE = 0.03  # maximum part of a processor for publishing
+RETRY_SECONDS = 30.0  # seconds until a failed save is repeated
+TICK = 60.0  # seconds between removals of rows that waited too long
 DAY = 86400.0
-HALF = 1000  # rows in which the weight of a loss halves
+HALF_LIFE = 1000  # rows in which the weight of a loss halves
 T = TypeVar("T")
 
 
 class Published(NamedTuple):
-    """A model as it was: nothing changes it."""
+    """An immutable copy of a model."""
 
     model: Any
     encoder: Any
     plan: Plan
-    rows: int  # learned
+    rows: int  # number of learned rows
     drifts: list[dict[str, Any]]  # where the loss rose
 
 
 def without_frames(error: Exception) -> Exception:
-    """An error of this package without the functions that raised it.
+    """An error of this package without its traceback.
 
-    Their variables are models, and the error with its future, so that all would stay until garbage is looked for.
+    The local variables of its frames include models, and reference cycles would keep these until a garbage collection.
     """
     if isinstance(error, TunefreeError):
         error.__traceback__ = error.__context__ = None
     return error
 
 
-class Due(NamedTuple):
-    """A task of a thread: a function, and the future of its value."""
+class Task(NamedTuple):
+    """A task for the learning thread: a function, and the future of its result."""
 
     function: Callable[[], Any]
     answer: Future[Any]
@@ -77,15 +77,15 @@ class Request:
 
     sent: list[Row]
     are_labels: bool = False
-    name: str | None = None  # under which it is learned once, however often it is sent
+    name: str | None = None  # idempotency key: repeated requests with the same name are learned once
     answer: Future[Row] = field(default_factory=Future)
-    # What is to be learned of it.
+    # Set by the learning thread.
     rows: list[Row] = field(default_factory=list)
     remembered: list[Remembered] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)  # of rows that no longer wait then
-    unknown: list[Any] = field(default_factory=list)  # ids of labels whose row does not wait
-    earlier: tuple[str, Row] | None = None  # digest and answer of one of this name that came before
-    sequence: int = 0  # of its event; 0 for one without rows
+    ids: list[str] = field(default_factory=list)  # ids of the rows that stop waiting
+    unknown: list[Any] = field(default_factory=list)  # ids of labels without a waiting row
+    earlier: tuple[str, Row] | None = None  # digest and answer of an earlier request with this name
+    sequence: int = 0  # sequence number of the event; 0 without rows
 
     @cached_property
     def digest(self) -> str:
@@ -93,12 +93,12 @@ class Request:
         return hashlib.sha256(json.dumps([self.are_labels, self.sent], sort_keys=True).encode()).hexdigest()
 
     def names(self, id_name: str) -> set[str]:
-        """The name of the request, and the ids of its labels."""
+        """Keys that must be unique in a group of requests: the name of the request and the ids of its labels."""
         ids = {f"row {row.get(id_name)}" for row in self.sent if self.are_labels}
         return ids if self.name is None else {f"request {self.name}", *ids}
 
     def outcome(self) -> Row:
-        """The answer once the rows are learned."""
+        """The answer after the rows are learned."""
         if self.earlier is not None:
             return self.earlier[1] | {"repeated": True}
         learned: Row = {"learned": len(self.rows)}
@@ -106,47 +106,47 @@ class Request:
 
 
 class Learner:
-    """The thread that learns, publishes and saves the store's current version."""
+    """The thread that learns rows, and publishes and saves the model."""
 
-    published: Published  # what predicts
-    sequence: int  # of the last event that was learned
-    recent: float | None  # mean loss of the latest rows before they were learned, whose weights halve in HALF rows
+    published: Published  # copy of the model for predictions
+    sequence: int  # sequence number of the last learned event
+    recent: float | None  # exponentially weighted mean of the progressive loss, with half-life HALF_LIFE
 
     def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
         self.store, self._reader, self._keeping = store, reader, keeping
         self._counts = counts
-        self.broken: str | None = None  # why nothing can be learned any more
-        self.failure: str | None = None  # why the last version could not be saved
+        self.broken: str | None = None  # error after which nothing can be learned
+        self.failure: str | None = None  # error of the last save
         self.n_published = 0
-        self._queue: queue.SimpleQueue[Request | Due] = queue.SimpleQueue()
-        self._next: Request | Due | None = None  # what was taken of the queue, and does not fit those before
+        self._queue: queue.SimpleQueue[Request | Task] = queue.SimpleQueue()
+        self._next: Request | Task | None = None  # first task of the next group, already taken from the queue
         self._is_over = False
-        self._looked = 0.0  # when rows that have waited too long were dropped last
+        self._looked = 0.0  # time of the last removal of old rows
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
         self._thread.start()
         started.result()
 
     def submit(self, request: Request) -> Future[Row]:
-        """Submit rows to be learned, also if the client goes away."""
+        """Submit rows, which are learned even if the client disconnects."""
         request.answer.set_running_or_notify_cancel()
         self._queue.put(request)
         return request.answer
 
     def between(self, function: Callable[[], T]) -> T:
-        """The value of a function that runs while nothing is learned."""
+        """The result of a function that runs in the learning thread, between groups of requests."""
         answer: Future[T] = Future()
-        self._queue.put(Due(function, answer))
+        self._queue.put(Task(function, answer))
         return answer.result()
 
     @property
     def n_queued(self) -> int:
-        """Requests that wait to be learned."""
+        """Number of requests waiting to be learned."""
         return self._queue.qsize() + (self._next is not None)
 
     @property
     def n_rises(self) -> int:
-        """The number of rises of the loss along the stream."""
+        """Number of detected rises of the loss."""
         return 0 if self.trained.rises is None else self.trained.rises.count
 
     def close(self) -> None:
@@ -154,11 +154,11 @@ class Learner:
         self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
         while not self._queue.empty():
-            late = StoreError("the server has ended; nothing of this request was learned")
-            self._queue.get().answer.set_exception(late)
+            error = StoreError("the server has ended; nothing of this request was learned")
+            self._queue.get().answer.set_exception(error)
 
     def _run(self, model: Trained, started: Future[None]) -> None:
-        threads.lower_priority()  # predictions come first where processors are few
+        threads.lower_priority()  # predictions have priority
         try:
             self._begin(model, self.store.versions[-1].sequence)
             self._replay()
@@ -168,11 +168,11 @@ class Learner:
             return
         started.set_result(None)
         while not self._is_over:
-            requests, task = self._taken()
+            requests, task = self._next_group()
             if requests:
                 self._learn_together(requests)
             if self.broken is None:
-                self._keep_up()
+                self._maintain()
             if task is not None:
                 try:
                     task.answer.set_result(task.function())
@@ -181,21 +181,21 @@ class Learner:
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
-    def _taken(self) -> tuple[list[Request], Due | None]:
-        """Requests to learn together, in which no name and no id comes twice, and a task that follows them."""
-        requests, names, n_rows, patience = list[Request](), set[str](), 0, TICK
+    def _next_group(self) -> tuple[list[Request], Task | None]:
+        """A group of requests without repeated names or ids, and the task that follows it, if any."""
+        requests, names, n_rows, timeout = list[Request](), set[str](), 0, TICK
         if self._is_stale and self.broken is None:
-            patience = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
+            timeout = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
         while True:
             try:
-                task = self._next or self._queue.get(timeout=patience)
+                task = self._next or self._queue.get(timeout=timeout)
             except queue.Empty:
                 return requests, None
-            self._next, patience = None, 0.0
+            self._next, timeout = None, 0.0
             if not isinstance(task, Request):
                 return requests, task
             further = task.names(self._reader.id_name)
-            if requests and (n_rows + len(task.sent) > TOGETHER or names & further):
+            if requests and (n_rows + len(task.sent) > MAX_ROWS or names & further):
                 self._next = task
                 return requests, None
             requests.append(task)
@@ -203,30 +203,30 @@ class Learner:
             n_rows += len(task.sent)
 
     def _begin(self, model: Trained, sequence: int) -> None:
-        """Go on with a model that has learned all events up to one."""
+        """Continue with a model that has learned all events up to ``sequence``."""
         self.trained = continued(model)
         self.sequence, self.unsaved, self._retry, self.recent = sequence, 0, 0.0, None
 
     def _replay(self) -> None:
-        """Learn the events that follow the version."""
+        """Learn the events of the journal since the saved version."""
         events: list[Event] = []
         for event in self.store.events_after(self.sequence):
             events.append(event)
-            if sum(len(other.rows) for other in events) >= TOGETHER:
+            if sum(len(other.rows) for other in events) >= MAX_ROWS:
                 self._learn(events)
                 events = []
         self._learn(events)
         if self.unsaved:
             self._counts.rows_replayed = self.unsaved
-            tell("replayed", rows=self.unsaved)
+            log("replayed", rows=self.unsaved)
 
     @property
     def _is_stale(self) -> bool:
-        """Whether rows were learned that predictions do not know."""
+        """Whether rows were learned since the last publication."""
         return self.published.rows < self.trained.progress.rows
 
-    def _keep_up(self) -> None:
-        """Publish a version, save the model and drop old entries, as far as they are due."""
+    def _maintain(self) -> None:
+        """Publish the model, save it and drop old entries, if these are due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()
@@ -234,19 +234,19 @@ class Learner:
                 self.save("rows were learned")
             self._drop_old()
         except StoreError as error:
-            tell("not written", problem=str(error))
-        except Exception as error:  # such as too little memory for a copy
+            log("not written", problem=str(error))
+        except Exception as error:  # such as a MemoryError while copying the model
             self._break(error, [])
 
     def _refuse(self, request: Request, error: Exception) -> None:
         if isinstance(error, StoreError):
-            tell("not written", problem=str(error))
+            log("not written", problem=str(error))
         else:
             self._counts.requests_refused += 1
         request.answer.set_exception(without_frames(error))
 
     def _join(self, request: Request) -> None:
-        """Find the answer to a request that was learned before, or the waiting rows of its labels."""
+        """Set the earlier answer of a repeated request, or the rows that belong to the labels."""
         request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
         if request.name is not None and request.earlier is None:
             request.earlier = self.store.answered(request.name)
@@ -262,11 +262,11 @@ class Learner:
     def _join_labels(self, request: Request) -> None:
         target, name = str(self.trained.encoder.target), self._reader.id_name
         ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
-        for place, label in enumerate(request.sent, 1):
+        for number, label in enumerate(request.sent, 1):
             if label.get(target) is None:
-                raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
+                raise DataError("there is no label", REQUEST, number, target, f"send {target!r} with the id")
             if further := [key for key in label if key not in (name, target)]:
-                raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
+                raise DataError("a label has an id and a target", REQUEST, number, further[0], "leave it out")
         waiting, request.rows = self.store.waiting(ids), []
         for label, id in zip(request.sent, ids, strict=True):
             if id not in waiting:
@@ -278,14 +278,14 @@ class Learner:
             request.remembered += [] if row.remembered is None else [row.remembered]
 
     def _learn_together(self, requests: list[Request]) -> None:
-        """Check requests, write them down, learn them and answer."""
+        """Check requests, write them to the journal, learn them and answer."""
         try:
             if self.broken is not None:
                 raise StoreError(self.broken)
-            usable, converted = self._checked(requests)
-            events = self._written(usable)
+            usable, converted = self._check(requests)
+            events = self._write(usable)
         except Exception as error:
-            tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
+            log("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
             for request in [request for request in requests if not request.answer.done()]:
                 request.answer.set_exception(error)
             return
@@ -298,15 +298,15 @@ class Learner:
             self._counts.labels_unknown += len(request.unknown)
             request.answer.set_result(request.outcome())
 
-    def _checked(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
-        """The requests that can be learned, and the batch of their rows; others are answered."""
+    def _check(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
+        """The valid requests, and their converted rows; invalid requests are answered with an error."""
         try:
             for request in requests:
                 self._join(request)
             rows, converted = self._reader.check(self.trained, [row for request in requests for row in request.rows])
-        except Exception as error:  # whatever it is, it is of one request
+        except Exception as error:  # check the requests one by one to find the invalid one
             if len(requests) > 1:
-                return [usable for request in requests for usable in self._checked([request])[0]], None
+                return [usable for request in requests for usable in self._check([request])[0]], None
             self._refuse(requests[0], error)
             return [], None
         checked = iter(rows)
@@ -314,8 +314,8 @@ class Learner:
             request.rows = [next(checked) for _ in request.rows]
         return requests, converted
 
-    def _written(self, requests: list[Request]) -> list[Request]:
-        """The requests that have rows to learn, after these are written to the journal as events."""
+    def _write(self, requests: list[Request]) -> list[Request]:
+        """Write the rows of requests to the journal as events; returns the requests that have rows."""
         if not requests:
             return []
         with self.store.transaction():
@@ -328,10 +328,10 @@ class Learner:
         return [request for request in requests if request.rows]
 
     def _learn(self, events: Sequence[Event | Request], converted: Converted | None = None) -> None:
-        """Learn events together, whose rows were converted to something as they were checked.
+        """Learn events together; ``converted`` has their rows if they were already converted by the check.
 
-        They are learned one by one if the model would depend on which of them came together, which a process that is
-        started again does not know: a run of rows of one group is predicted before any is learned.
+        Models with groups learn events one by one: all rows of a group in a batch are predicted before any is learned,
+        and a restarted process does not know which events were learned together.
         """
         if not events:
             return
@@ -347,72 +347,72 @@ class Learner:
         before = metrics.weight, metrics.loss
         learn_batch(trained, batch)
         if self.n_rises > rises:
-            tell("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
+            log("the loss rose", count=self.n_rises, latest=drifts_of(trained)[-1])
         if (weight := metrics.weight - before[0]) > 0.0:
-            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF)
+            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF_LIFE)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
         self._counts.rows_learned, self.unsaved = self._counts.rows_learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
 
     def _break(self, error: Exception, requests: list[Request]) -> None:
-        """Learning failed halfway: the model in memory is unusable, the model in the store is complete."""
+        """Stop learning after an error in the middle of a batch; the model in the store is still valid."""
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
-        tell("broken", problem=self.broken)
+        log("broken", problem=self.broken)
         target = self.trained.encoder.target
         try:
-            with self.store.transaction():  # they are not acknowledged, and would fail again
+            with self.store.transaction():  # not acknowledged, and would fail again
                 self.store.remove(request.sequence for request in requests if request.sequence)
-                for request in requests:  # whose rows wait for their labels again
+                for request in requests:  # rows of labels wait again
                     rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
                     waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
                     self.store.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
-            tell("not written", problem=str(problem))
+            log("not written", problem=str(problem))
         for request in requests:
             request.answer.set_exception(StoreError(self.broken))
 
     def copied(self) -> Published:
-        """The learned model as it is now; to be called :meth:`between` learning."""
+        """A copy of the learned model; to be called in :meth:`between`."""
         trained = self.trained
         model, encoder = published(trained.model), copy.deepcopy(trained.encoder)
         return Published(model, encoder, trained.plan, trained.progress.rows, drifts_of(trained))
 
     def _publish(self) -> None:
-        """Publish the learned model for predictions, and pause much longer than that takes."""
+        """Publish the learned model, and schedule the next publication so that they take PUBLISH_SHARE of the time."""
         start, latest = time.thread_time(), self.copied()
         row = {column.name: None for column in latest.encoder.columns}
-        with suppress(TunefreeError):  # what a model makes for its first single rows, requests need not wait for
+        with suppress(TunefreeError):  # warm up the structures for single rows, so that no request waits for them
             batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             latest.model.predict(batch.rows)
         self.published, self.n_published = latest, self.n_published + 1
-        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
+        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / PUBLISH_SHARE - 1.0)
 
     def settle(self) -> None:
-        """Publish the learned model; to be called :meth:`between` learning."""
+        """Publish the learned model if it is newer; to be called in :meth:`between`."""
         if self._is_stale:
             self._publish()
 
     def save(self, reason: str) -> None:
-        """Save a version; if that fails nothing is lost, since the journal has the rows."""
+        """Save a version; a failure loses no rows, as the journal has them."""
         start = time.monotonic()
-        if self.broken is not None:  # the model is half of one
+        if self.broken is not None:  # the model is inconsistent
             self.failure = self.broken
             return
         try:
-            version = self.store.save(self.trained, self.sequence, reason)  # without a folder only the journal forgets
+            version = self.store.save(self.trained, self.sequence, reason)  # in memory, only drops events
             if self.store.folder is not None:
-                tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
+                log("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
             self.unsaved, self.failure = 0, None
         except TunefreeError as error:
-            self.failure, self._retry = str(error), time.monotonic() + RETRY
+            self.failure, self._retry = str(error), time.monotonic() + RETRY_SECONDS
             self._counts.saves_failed += 1
-            tell("not saved", problem=str(error))
+            log("not saved", problem=str(error))
 
     def replace(self, model: Trained, reason: str) -> int:
-        """Go on with another model, without the rows learned since; returns its version.
+        """Continue with another model, without the rows learned since it was made; returns its version.
 
-        To be called :meth:`between` learning. Raises a ModelError if the model has another target or task.
+        To be called in :meth:`between`. Raises a ModelError if the model has another target or task.
         """
         before = self.trained
         offered, served = ((one.model.task, one.encoder.target) for one in (model, before))
@@ -425,11 +425,11 @@ class Learner:
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
-        tell("replaced", version=number, reason=reason)
+        log("replaced", version=number, reason=reason)
         return number
 
     def _drop_old(self) -> None:
-        """Drop rows whose labels have not come in time, and names of requests as old."""
+        """Drop rows whose labels did not arrive in time, and equally old names of requests."""
         if time.monotonic() < self._looked + TICK and self._looked:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
@@ -437,4 +437,4 @@ class Learner:
             dropped = self.store.drop_old(seconds)
         self._counts.waiting_dropped_for_age += dropped
         if dropped:
-            tell("dropped for age", rows=dropped)
+            log("dropped for age", rows=dropped)

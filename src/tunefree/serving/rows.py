@@ -1,7 +1,7 @@
-"""Rows of requests: the columns and labels they may have, and their encoding for a model.
+"""Rows of requests: checks of their columns and labels, and their encoding for a model.
 
-The columns and the classes of a model in operation are closed: a name or a label that it does not know is more often a
-mistake than news. Classes can be opened; further columns are learned by a training that goes on.
+By default a served model refuses unknown columns and labels, which are usually mistakes. An option admits new classes;
+new columns need further training.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
-REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
-MOST_LETTERS = 200  # of a name that clients send, in messages
+REQUEST, JOURNAL = "the request", "the journal"  # names of the sources of rows, in messages
+MAX_NAME_LENGTH = 200  # maximum length in messages of a name sent by a client
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'`"
 
 
 class Reader:
-    """Reads rows of JSON for a model, one that is trained or published, in which rows have their id as ``id_name``."""
+    """Reads JSON rows for a trained or published model; ``id_name`` is the name of their id."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
-        self.n_ignored = 0  # values of columns that were ignored
+        self.n_ignored = 0  # number of values in ignored columns
         self._row_encoder: RowEncoder | None = None
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
-        """The ids of rows as text, so that 1 and "1" are one: no two are the same, and no row lacks one if needed."""
-        ids, places = list[str | None](), dict[str, int]()
-        for place, row in enumerate(rows, 1):
+        """The ids of rows as text, so that 1 and "1" are equal; a DataError for repeated, or needed but missing ids."""
+        ids, numbers = list[str | None](), dict[str, int]()
+        for number, row in enumerate(rows, 1):
             id: Any = row.get(self.id_name)
             problem, remedy = "", None
             if isinstance(id, int) and not isinstance(id, bool):
@@ -50,28 +50,28 @@ class Reader:
                 problem = f"an id is a string or a whole number, not {shown(id)}"
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
-            elif id in places:
-                problem, remedy = f"the id {id!r} is that of row {places[id]}, too", "send each row once"
+            elif id in numbers:
+                problem, remedy = f"the id {id!r} is that of row {numbers[id]}, too", "send each row once"
             if problem:
-                raise DataError(problem, REQUEST, place, self.id_name, remedy)
+                raise DataError(problem, REQUEST, number, self.id_name, remedy)
             if id is not None:
-                places[id] = place
+                numbers[id] = number
             ids.append(id)
         return ids
 
     def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
-        """Rows to predict, and for each the names of columns that were ignored; a DataError if one cannot be used."""
+        """A batch of rows to predict, and the ignored columns of each row; a DataError if a row is unusable."""
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
-            odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._known_batch(encoder, rows, odd)) is not None:
+            odd.comparison = None  # it has fewer columns
+        if (batch := self._fast_batch(encoder, rows, odd)) is not None:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(trained, rows)
         self.n_ignored += sum(map(len, unknown))
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _known_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
-        """A few rows to predict whose values are all known; None otherwise."""
+    def _fast_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+        """A batch by the fast path, for a few rows whose columns and values are all known; None for others."""
         if len(rows) > MOST_ROWS:
             return None
         row_encoder = RowEncoder(encoder) if self._row_encoder is None else self._row_encoder.follow(encoder)
@@ -86,10 +86,9 @@ class Reader:
         return Batch(encoded[0], None, np.ones(len(rows)), np.arange(1, len(rows) + 1), file=REQUEST)
 
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
-        """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
+        """Rows to learn in the form of the journal, without ids and ignored columns, and their converted columns.
 
-        What their columns are converted to is returned, too. Raises a DataError if one of them cannot be learned;
-        nothing has changed then.
+        Raises a DataError if one of the rows cannot be learned; the model and its encoder do not change.
         """
         if not rows:
             return [], None
@@ -106,7 +105,7 @@ class Reader:
 
     def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
-        rows: Any = None  # do not matter
+        rows: Any = None  # unused by this check
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
         rows_with_usable_targets(batch, refused)
         if trained.model.task == "regression":
@@ -122,10 +121,9 @@ class Reader:
             raise DataError(problem, REQUEST, row, refused.target, remedy)
 
     def learned(self, trained: Trained, rows: list[Row], converted: Converted | None = None) -> Batch:
-        """Rows of the journal, for the model to learn; the encoder learns their new values.
+        """A batch of rows of the journal for the model to learn; the encoder learns their new values.
 
-        They were taken when they came, whatever may be taken now. What they were converted to as they were checked
-        spares doing it again.
+        The rows were admitted on arrival, so they are not checked again. ``converted`` saves a second conversion.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
         chunk = self._chunk(trained, rows, True)[0] if converted is None else converted.chunk
@@ -135,14 +133,14 @@ class Reader:
         return encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
 
     def _chunk(self, trained: Any, rows: list[Row], learning: bool = False) -> tuple[Chunk, list[list[str]]]:
-        """Rows as a table, and for each the names of columns that were ignored."""
+        """Rows as a table, and the names of ignored columns for each row."""
         encoder = trained.encoder
         rows, types = with_numbers_as_texts(encoder, rows), encoder.types()
         left_out = [*trained.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
         known = dict.fromkeys([*types, *left_out])
         for row in rows:
             if type(group := row.get(encoder.group)) is int:
-                row[encoder.group] = str(group)  # as files have it
+                row[encoder.group] = str(group)  # as in files
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:
             del types[name]
@@ -151,28 +149,28 @@ class Reader:
             unused.append(self.id_name)
         columns = [column.name for column in encoder.columns]
         needed = list(compress(columns, encoder.profile.present == encoder.profile.rows))
-        for place, row in enumerate(rows, 1):
+        for number, row in enumerate(rows, 1):
             for name in unused:
                 row.pop(name, None)
-            flat = rows[place - 1] = flattened(row)
-            # Of columns that are null nothing is known, as of those that are absent.
+            flat = rows[number - 1] = flattened(row)
+            # An unknown column that is null counts as absent.
             names = [name for name, cell in flat.items() if name not in known and cell is not None]
             names = [name for name in names if name != self.id_name and not is_among(name, left_out)]
             if names and self._admission.unknown_columns == REFUSE:
                 hint = renamed([name for name in columns if name not in flat], names)
                 hint = hint or nearest(names[0], list(known), "columns")
-                raise DataError(f"the model does not know it ({hint})", REQUEST, place, names[0], CLOSED)
+                raise DataError(f"the model does not know it ({hint})", REQUEST, number, names[0], CLOSED)
             for name in names:
                 del flat[name]
             unknown.append(names)
-            _check_present(columns, needed, flat, place)
+            _check_present(columns, needed, flat, number)
         return read_objects(rows, types, REQUEST), unknown
 
 
-def _check_present(columns: list[str], needed: list[str], flat: Row, place: int) -> None:
-    """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
+def _check_present(columns: list[str], needed: list[str], flat: Row, number: int) -> None:
+    """Raise a DataError if a row lacks all columns, or one that every training row had."""
     looked_for = needed if any(name in flat or is_among(name, flat) for name in columns) else columns
     absent = [name for name in looked_for if name not in flat and not is_among(name, flat)]
     if absent:
         problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
-        raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
+        raise DataError(problem, REQUEST, number, remedy="send null where a value is not known")

@@ -1,9 +1,9 @@
-"""A model in operation: it predicts, learns, and is saved as it learns; :mod:`tunefree.serving.http` serves it.
+"""A model that predicts and learns, and is saved while it learns; :mod:`tunefree.serving.http` serves it over HTTP.
 
-Rows are predicted in the thread of the request. An event loop predicts a few as soon as they have come: another thread
-would take longer to be reached than a row to be predicted. More rows are predicted in another thread, part by part, and
-other requests in between. Rows with an id are answered once they are in the journal, where all that have come meanwhile
-are written in one transaction.
+Rows are predicted in the thread of the request. An event loop predicts a few rows itself, since switching to another
+thread takes longer than their prediction. More rows are predicted in another thread, in parts, with other requests in
+between. Rows with an id are answered after they are written to the journal, in one transaction with all other rows that
+arrived in the meantime.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tunefree.explanation.members import Reference
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.waiting import remembered
-from tunefree.serving.events import Counts, tell
+from tunefree.serving.events import Counts, log
 from tunefree.serving.learner import Learner, Published, Request, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
@@ -38,51 +38,51 @@ from tunefree.workflows import explanation
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
-TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
-FEW = 8  # rows that are predicted before another thread could be reached
+PART_ROWS = 256  # rows predicted together; other requests are predicted between the parts of a large one
+MAX_INLINE_ROWS = 8  # rows whose prediction takes less time than switching to another thread
 
 
 @dataclass(eq=False)
-class Asked:
+class PredictRequest:
     """Rows to predict, and their answers so far."""
 
     rows: list[Row]
     ids: list[str | None]
     layout: OutputColumns
     answers: list[Row] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)  # rows that are to wait for their labels
+    waiting: list[Waiting] = field(default_factory=list)  # rows with an id, not yet written to the journal
 
     @property
     def n_left(self) -> int:
-        """Rows that are still to be predicted."""
+        """Number of rows still to be predicted."""
         return len(self.rows) - len(self.answers)
 
 
 class Service:
-    """A model that predicts and learns rows, which are dicts as JSON has them.
+    """A model that predicts and learns rows, which are dicts of JSON values.
 
-    What is learned is the stream that the model was trained on, continued. Rows that are predicted with an id wait for
-    their label. Methods may be called by several threads; predictions wait neither for learning nor for saving, and
-    know what was learned up to a short time before (:meth:`settle`). They raise a DataError if a row cannot be used, a
-    StoreError if rows cannot be written down, of which none is learned then, and a ModelError if something is asked for
-    that the model or the store does not have.
+    Learning continues the stream that the model was trained on. Rows that are predicted with an id wait for their
+    label. Methods may be called from several threads. Predictions wait neither for learning nor for saving; they lag
+    behind learning by a short time (:meth:`settle`). Methods raise a DataError if a row is unusable, a StoreError if
+    rows cannot be written to the store (none is learned then), and a ModelError if the model or the store does not
+    support the request.
 
     Parameters
     ----------
     model : Trained, optional
         A model of tables; by default the one in the folder.
     folder : path, optional
-        The store of the model (:mod:`tunefree.serving.store`), which is made if it is not there; nothing is saved by
-        default. A store that began with this model goes on from where it was.
+        The store of the model (:mod:`tunefree.serving.store`), created if it does not exist; nothing is saved by
+        default. A store that was created with this model continues from its current version.
     admission : Admission
-        Which rows are taken.
+        Settings on the rows that are accepted.
     keeping : Keeping
-        What is kept, how long, and when it is saved.
+        Settings of the store.
 
     Raises
     ------
     ModelError
-        If the model is not one of tables or is a checkpoint, or the folder is that of another model, or is in use.
+        If the model is not for tables or is a checkpoint, or the folder belongs to another model or is in use.
 
     Examples
     --------
@@ -105,28 +105,28 @@ class Service:
     ) -> None:
         if model is not None:
             check_serves(model)
-        place = None if folder is None else Path(folder)
+        path = None if folder is None else Path(folder)
         self.admission, self.keeping, self.counts, self.n_asked = admission, keeping, Counts(), 0
-        self.store = Store(place, model, keeping.durability, keeping.keep_versions)
+        self.store = Store(path, model, keeping.durability, keeping.keep_versions)
         try:
-            current = model if place is None else self.store.current()
+            current = model if path is None else self.store.current()
             assert current is not None
             check_serves(current)
             encoder, name = current.encoder, admission.id
             if name in (encoder.target, encoder.weight, encoder.group):
                 problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
                 raise ModelError(f"{problem}; name another")
-            self._learns, self._predicts, self._explains = (Reader(admission) for _ in range(3))  # of a thread each
+            self._learns, self._predicts, self._explains = (Reader(admission) for _ in range(3))  # one for each thread
             self.learner = Learner(self.store, current, self._learns, keeping, self.counts)
         except BaseException:
             self.store.close()
             raise
-        self._odd = Refused(target=encoder.target)  # oddities of rows that were predicted
-        self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
-        self._turn, self._writing = asyncio.Lock(), asyncio.Lock()  # of requests in an event loop
-        self._unkept = list[Asked]()
+        self._odd = Refused(target=encoder.target)  # oddities of predicted rows
+        self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
+        self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
+        self._unwritten = list[PredictRequest]()
         self._explaining = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
-        # The number of the publication when the latest copy to explain was made, that copy, and its terms.
+        # Cache of the latest explained model: number of its publication, copy, and terms.
         self._explained: tuple[int, Published, Decomposition] | None = None
 
     def __enter__(self) -> Service:
@@ -142,61 +142,61 @@ class Service:
         self.store.close()
 
     def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
+        """The prediction of each row, with the probabilities of classes, its id, and its ignored columns.
 
-        ``layout`` has the intervals, quantiles and sets that are added. An id comes once, and is a text or a number.
+        ``layout`` selects intervals, quantiles and sets to add. Ids are unique strings or integers.
         """
-        asked = Asked(rows, self._predicts.ids_of(rows), layout)
-        while asked.n_left:
-            self._predict_next(asked)
-        self._keep([asked])
-        return asked.answers
+        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
+        while request.n_left:
+            self._predict_next(request)
+        self._keep([request])
+        return request.answers
 
     async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
-        """The answers to rows, as :meth:`predict` gives them, in an event loop."""
-        asked = Asked(rows, self._predicts.ids_of(rows), layout)
+        """The answers of :meth:`predict`, computed in an event loop."""
+        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
         self.n_asked += 1
         try:
-            while asked.n_left:
-                async with self._turn:
-                    if asked.n_left > FEW:
-                        await asyncio.to_thread(self._predict_next, asked)
+            while request.n_left:
+                async with self._predict_lock:
+                    if request.n_left > MAX_INLINE_ROWS:
+                        await asyncio.to_thread(self._predict_next, request)
                     else:
-                        self._predict_next(asked)
+                        self._predict_next(request)
         finally:
             self.n_asked -= 1
-        if asked.waiting:
-            self._unkept.append(asked)
-            async with self._writing:
-                if asked in self._unkept:  # none of those that came before has taken it along
-                    group, self._unkept = self._unkept, []
+        if request.waiting:
+            self._unwritten.append(request)
+            async with self._write_lock:
+                if request in self._unwritten:  # not yet written by an earlier request
+                    group, self._unwritten = self._unwritten, []
                     await asyncio.to_thread(self._keep, group)
-        return asked.answers
+        return request.answers
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
-        """Learn rows with their targets, all of them or, if one cannot be used, none.
+        """Learn rows with their targets; if one is unusable, none is learned.
 
-        Under the name of a ``request`` they are learned once, however often they are sent. The answer has the number of
-        rows, ``learned``, and ``repeated`` if they had been learned before.
+        Rows of a named ``request`` are learned once, however often they are sent. The answer has the number of rows as
+        ``learned``, and ``repeated`` if they had been learned before.
         """
         return self.learner.submit(Request(rows, name=request)).result()
 
     def label(self, labels: list[Row], request: str | None = None) -> Row:
-        """Learn the rows that were predicted under these ids; each label is a dict with an id and a target.
+        """Learn the rows that were predicted with these ids; each label is a dict with an id and a target.
 
-        The answer is that of :meth:`learn`, with the ids that do not wait as ``unknown``.
+        Returns the answer of :meth:`learn`, with the ids without a waiting row as ``unknown``.
         """
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
-        """For each row the class, its margin, and the contributions of columns to the margin.
+        """The class, its margin, and the contributions of columns to the margin, for each row.
 
-        The class is ``label``; by default the second of two, and of more the one that is predicted.
+        The class is ``label``; by default the second of two, or with more classes the predicted one.
         """
         return self.explained(rows, label).result()
 
     def explained(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
-        """What :meth:`explain` returns, in a thread that explains one request after the other."""
+        """The result of :meth:`explain`, from a thread that explains one request after another."""
         return self._explaining.submit(self._explain, rows, label)
 
     def problems(self) -> list[str]:
@@ -204,11 +204,11 @@ class Service:
         return [problem for problem in (self.learner.broken, self.learner.failure) if problem is not None]
 
     def settle(self) -> None:
-        """Wait until predictions know all that was learned."""
+        """Wait until predictions use the latest learned model."""
         self.learner.between(self.learner.settle)
 
     def save(self) -> None:
-        """Save a version now, if rows were learned since the last."""
+        """Save a version now, if rows were learned since the last one."""
 
         def save() -> None:
             if self.learner.unsaved:
@@ -219,11 +219,11 @@ class Service:
         self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
-        """Go on from an earlier version, without later learning; returns its new number."""
+        """Continue from an earlier version, without later learning; returns its new number."""
         return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
-        """Go on with a model file of the store's folder ``incoming``; returns the number of its version."""
+        """Continue with a model file in the store's folder ``incoming``; returns the number of its version."""
         return self.learner.between(lambda: self._take(self.store.incoming(name), f"the incoming model {name}"))
 
     def _take(self, model: Trained, reason: str) -> int:
@@ -233,7 +233,7 @@ class Service:
         return number
 
     def state(self) -> Row:
-        """The state of the model, the rows learned, and the losses of these rows before they were learned."""
+        """The state of the model, with the number of learned rows and their progressive losses."""
         learner, published = self.learner, self.learner.published
         model, metrics = published.model, learner.trained.progress.progressive[0]
         return {
@@ -258,23 +258,23 @@ class Service:
             "waiting": self.store.n_rows["waiting"],
         }
 
-    def _predict_next(self, asked: Asked) -> None:
+    def _predict_next(self, request: PredictRequest) -> None:
         """Predict the next rows of a request."""
         try:
             with self._lock:
-                self._predict(asked, self.learner.published)
+                self._predict(request, self.learner.published)
         except TunefreeError as error:
             raise without_frames(error) from None
 
-    def _predict(self, asked: Asked, published: Published) -> None:
-        start, model = len(asked.answers), published.model
-        rows, ids = asked.rows[start : start + TOGETHER], asked.ids[start : start + TOGETHER]
+    def _predict(self, request: PredictRequest, published: Published) -> None:
+        start, model = len(request.answers), published.model
+        rows, ids = request.rows[start : start + PART_ROWS], request.ids[start : start + PART_ROWS]
         batch, unknown = self._predicts.batch(published, rows, self._odd)
         predictions = model.predict(batch.rows)
         answers = _answers(model, predictions, batch)
-        if asked.layout != PLAIN:
-            asked.layout.check(model)
-            for name, level, values in sureness(model, Predicted(batch, predictions), asked.layout):
+        if request.layout != PLAIN:
+            request.layout.check(model)
+            for name, level, values in sureness(model, Predicted(batch, predictions), request.layout):
                 for answer, value in zip(answers, map(_finite, values), strict=True):
                     answer.setdefault(name, {})[f"{level:g}"] = value
         for answer, names in zip(answers, unknown, strict=True):
@@ -285,13 +285,13 @@ class Service:
                 if id is not None:
                     answer["id"] = row[self.admission.id]
                     without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
-                    asked.waiting.append(Waiting(id, without_target, kept))
-        asked.answers += answers
+                    request.waiting.append(Waiting(id, without_target, kept))
+        request.answers += answers
         self.counts.rows_predicted += len(rows)
 
-    def _keep(self, group: list[Asked]) -> None:
-        """Let rows wait for their labels, or put an error into answers to rows that could not be written."""
-        waiting = [row for asked in group for row in asked.waiting]
+    def _keep(self, group: list[PredictRequest]) -> None:
+        """Store rows that wait for their labels; if that fails, mark their answers."""
+        waiting = [row for request in group for row in request.waiting]
         if not waiting:
             return
         try:
@@ -299,22 +299,22 @@ class Service:
                 self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
         except StoreError as error:
             self.counts.waiting_not_kept += len(waiting)
-            tell("not written", problem=str(error))
-            for answer in [answer for asked in group for answer in asked.answers if "id" in answer]:
+            log("not written", problem=str(error))
+            for answer in [answer for request in group for answer in request.answers if "id" in answer]:
                 answer["waits_for_label"] = False
 
     def _oddities(self) -> list[Row]:
-        """Oddities of rows."""
+        """Oddities of predicted rows."""
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()
         return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:
-        """Explain rows by a copy of the model, which learning is asked for only where a newer one predicts."""
+        """Explain rows with a copy of the model, which is renewed after each publication."""
         if self._explained is None or self._explained[0] != self.learner.n_published:
-            self._explained = None  # which has the memory that the next one needs
-            number, copied, reference = self.learner.between(self._copied)
+            self._explained = None  # frees its memory for the next one
+            number, copied, reference = self.learner.between(self._copy_to_explain)
             terms = Decomposition(copied.model, Layout.of_encoder(copied.encoder), reference=reference)
             self._explained = number, copied, terms
         _, copied, terms = self._explained
@@ -328,8 +328,8 @@ class Service:
             answers.append({**class_entry, "margin": margin, "contributions": contributions})
         return answers
 
-    def _copied(self) -> tuple[int, Published, Reference]:
-        """The model as it is now; contributions are relative to the rows of the reference."""
+    def _copy_to_explain(self) -> tuple[int, Published, Reference]:
+        """The publication number, a copy of the current model, and the reference of contributions."""
         self.learner.settle()
         return self.learner.n_published, self.learner.copied(), Reference.of(self.learner.trained.model, True)
 
@@ -348,7 +348,7 @@ def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:
 
 
 def _finite(value: Any) -> Any:
-    """A number as JSON has it, or several; an infinite end of an interval is null."""
+    """A number or a list of numbers for JSON; infinite ends of intervals become null."""
     if isinstance(value, np.ndarray):
         return list(map(_finite, value.tolist()))
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -364,7 +364,7 @@ def check_serves(trained: Trained) -> None:
 
 
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store that are meant by a model file or a store, and an output, which is checked first."""
+    """The model and the store for the arguments of the command: a model file or a store, and an output."""
     if is_store(path):
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")

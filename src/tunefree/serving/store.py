@@ -1,11 +1,11 @@
-"""A model in operation on disk: one folder with numbered versions, a journal of rows and targets, and a lock.
+"""The folder of a served model: numbered versions, a journal of rows and targets, and a lock.
 
-The journal is a database of SQLite. A transaction is durable once it is committed: when the process is killed at any
-moment, what was committed is there and nothing else. SQLite's write-ahead log is written at each commit; it is also
-flushed to the disk unless only the end of the process has to be survived, and not that of the machine.
+The journal is an SQLite database. Committed transactions survive the end of the process at any moment, uncommitted ones
+leave no trace. SQLite's write-ahead log is written at each commit; with the durability ``"power"`` it is also flushed
+to the disk, to survive a loss of power.
 
-A version is written as a file first, and counts from the transaction on that names it in the journal. So the process
-may end at any moment: the current version and the events of the journal that follow it are the model.
+A version is first written as a file, and becomes valid with the transaction that adds it to the journal. So the process
+may end at any moment: the model is the current version plus the later events of the journal.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ORIGIN = "origin.part"
 
 Row = dict[str, Any]
 FORMAT = 3
-DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
-BUSY = 10.0  # seconds that another process may hold the file, as a backup does
-DROPPED = ("waiting", "requests")  # tables whose old rows are
+SYNCHRONOUS = {"power": "FULL", "process": "NORMAL"}  # SQLite's setting for each durability
+LOCK_TIMEOUT = 10.0  # seconds to wait for a lock of another process, such as a backup
+EXPIRING = ("waiting", "requests")  # tables whose old rows are dropped
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -55,11 +55,11 @@ CREATE TABLE IF NOT EXISTS versions (
 
 
 class StoreError(TunefreeError):
-    """A request cannot be written to the store, and was not learned."""
+    """A request could not be written to the store, and was not learned."""
 
 
 class Waiting(NamedTuple):
-    """A row that was predicted, and waits for its label."""
+    """A predicted row that waits for its label."""
 
     id: str
     row: Row
@@ -75,32 +75,32 @@ class Event(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A model that was saved."""
+    """A saved model."""
 
     number: int
-    sequence: int  # of the last event that it has learned, or that was left out of it
-    n_rows: int  # learned
-    loss: float | None  # mean loss of rows before they were learned
+    sequence: int  # sequence number of the last event that is learned or superseded
+    n_rows: int  # number of learned rows
+    loss: float | None  # mean progressive loss
     created: str  # ISO 8601
     reason: str
 
 
 class Store:
-    """A folder of a model in operation, which nothing else writes while it is open; without one it is in memory.
+    """The store of a served model in a folder, locked while it is open; without a folder it is in memory.
 
-    A new store begins with ``model``. So many versions are ``kept``, with the rows since the oldest of them; in memory
-    they cannot be loaded. It has ``facts``, numbers and texts by name; the ``versions``, the oldest first, of which the
-    last is the current one; and ``n_rows`` of the tables ``"waiting"`` and ``"requests"``. Threads may use it, one
-    transaction at a time.
+    A new store starts with ``model``. It keeps the latest ``kept`` versions, and the rows since the oldest of them; in
+    memory, versions cannot be loaded. ``facts`` are numbers and texts by name. ``versions`` are sorted by age; the last
+    is the current one. ``n_rows`` are the numbers of rows in the tables ``"waiting"`` and ``"requests"``. Threads may
+    share a store, one transaction at a time.
 
-    Raises a ModelError if the folder cannot be written, is written by another process, or there is neither a store nor
-    a model. All methods raise a StoreError if the journal cannot be read or written.
+    Raises a ModelError if the folder cannot be written or is locked by another process, or if there is neither a store
+    nor a model. All methods raise a StoreError if the journal cannot be read or written.
     """
 
     def __init__(
         self, folder: Path | None, model: Trained | None = None, durability: str = "power", kept: int = 5
     ) -> None:
-        self.folder, self._kept, self._lock, self._open = folder, kept, threading.RLock(), ExitStack()
+        self.folder, self._kept, self._lock, self._resources = folder, kept, threading.RLock(), ExitStack()
         self._path = None if folder is None else folder / JOURNAL
         try:
             if folder is not None:
@@ -108,22 +108,22 @@ class Store:
                     raise ModelError(f"{folder}: is no store of a model; name a model to begin one with")
                 for part in (folder, folder / VERSIONS, folder / INCOMING):
                     make_folder(part)
-                self._open.enter_context(only_writer(folder / "lock", folder))
+                self._resources.enter_context(only_writer(folder / "lock", folder))
             self._connect(durability)
             self._begin(model)
-            self._tidy()
+            self._clean_up()
         except BaseException:
-            self._open.close()
+            self._resources.close()
             raise
 
     def _connect(self, durability: str) -> None:
         """Open the journal."""
-        with self._refusing():
+        with self._sqlite_errors():
             name = ":memory:" if self._path is None else str(self._path)
-            self._database = sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            self._open.callback(self._disconnect)
+            self._database = sqlite3.connect(name, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
+            self._resources.callback(self._disconnect)
             self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
+            self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
             self._database.executescript(_TABLES)
         self._file = None if self._path is None else self._path.stat()
         self._read()
@@ -132,11 +132,11 @@ class Store:
         self._started, self._before = time.monotonic(), float(self.facts.get("clock", 0.0))
 
     def _disconnect(self) -> None:
-        with self._lock, self._refusing():
+        with self._lock, self._sqlite_errors():
             self._database.close()
 
     def _begin(self, model: Trained | None) -> None:
-        """Save the model that a new store begins with; an old one must have begun with it, if there is one."""
+        """Save the first model of a new store; an existing store must have started with the same model, if given."""
         digest = None
         if model is not None and self.folder is not None:
             model.save(self.folder / ORIGIN)
@@ -145,7 +145,7 @@ class Store:
         if not self.versions:
             assert model is not None
             self.save(model, 0, "the model to begin with")
-            self._state("origin", digest)
+            self._set_fact("origin", digest)
         elif digest not in (None, self.facts.get("origin")):
             remedy = "leave the model out to go on with what is there, or name another folder"
             raise ModelError(f"{self.folder}: began with another model; {remedy}")
@@ -157,23 +157,23 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Release the lock, so that other processes can write."""
-        self._open.close()
+        """Close the journal, and release the lock."""
+        self._resources.close()
 
-    def _tidy(self) -> None:
-        """Remove files that the journal does not name, and let the link be right: the process may have ended before."""
+    def _clean_up(self) -> None:
+        """Remove files without an entry in the journal, and update the link, after an earlier process was killed."""
         if self.folder is None:
             return
-        named = {self.file(version.number).name for version in self.versions}
+        expected = {self.file(version.number).name for version in self.versions}
         for path in (self.folder / VERSIONS).iterdir():
-            if path.name not in named:
+            if path.name not in expected:
                 path.unlink()
         link, target = self.folder / CURRENT, Path(VERSIONS) / self.file(self.versions[-1].number).name
         if not link.is_symlink() or link.readlink() != target:
-            beside = self.folder / f"{CURRENT}.part"
-            beside.unlink(missing_ok=True)
-            beside.symlink_to(target)
-            os.replace(beside, link)
+            temporary = self.folder / f"{CURRENT}.part"
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(target)
+            os.replace(temporary, link)
 
     def file(self, number: int) -> Path:
         """The file of a version."""
@@ -181,9 +181,9 @@ class Store:
         return self.folder / VERSIONS / f"{number:06d}.model"
 
     def save(self, trained: Trained, sequence: int, reason: str) -> Version:
-        """Save a model that has learned all events up to one, as the current version.
+        """Save a model that has learned all events up to ``sequence`` as the current version.
 
-        If it cannot be saved, which raises a ModelError or a StoreError, the version before stays the current one.
+        If this fails with a ModelError or a StoreError, the previous version remains the current one.
         """
         number, created = 1 + max((version.number for version in self.versions), default=0), datetime.now(UTC)
         rows, loss = 0, math.nan
@@ -193,25 +193,25 @@ class Store:
         version = Version(number, sequence, rows, known, created.isoformat(timespec="seconds"), reason)
         if self.folder is not None:
             (trained if trained.progress.complete else ended(trained)).save(self.file(number))
-            handle = os.open(self.folder / VERSIONS, os.O_RDONLY)  # which brings the name of the file to the disk
+            handle = os.open(self.folder / VERSIONS, os.O_RDONLY)  # flushing the folder makes the new file name durable
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
         with self.transaction():
             self.add_version(version, self._kept)
-        self._tidy()
+        self._clean_up()
         return version
 
     def load(self, number: int) -> Trained:
-        """A version that is kept."""
+        """Load a version."""
         if self.folder is None or number not in [version.number for version in self.versions]:
             kept = ", ".join(str(version.number) for version in self.versions)
             raise ModelError(f"there is no version {number}; those that are kept are {kept}")
         return Trained.load(self.file(number))
 
     def incoming(self, name: str) -> Trained:
-        """A model that was put into the folder for incoming ones."""
+        """Load a model from the folder for incoming models."""
         if self.folder is None:
             raise ModelError("there is no store, whose folder could have a model to take; name one by `output`")
         names = sorted(path.name for path in (self.folder / INCOMING).iterdir())
@@ -221,22 +221,22 @@ class Store:
         return Trained.load(self.folder / INCOMING / name)
 
     def current(self) -> Trained:
-        """The current version, without the events that follow it."""
+        """Load the current version, without later events."""
         return self.load(self.versions[-1].number)
 
     def _read(self) -> None:
-        """Load the facts, the versions and the numbers of rows into memory."""
-        self.facts: dict[str, Any] = dict(self._all("SELECT name, value FROM facts"))
+        """Read the facts, the versions and the numbers of rows into memory."""
+        self.facts: dict[str, Any] = dict(self._run("SELECT name, value FROM facts"))
         columns = "number, sequence, n_rows, loss, created, reason"
-        self.versions = [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
-        self.n_rows = {table: int(self._all(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in DROPPED}
+        self.versions = [Version(*values) for values in self._run(f"SELECT {columns} FROM versions ORDER BY number")]
+        self.n_rows = {table: int(self._run(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in EXPIRING}
 
     def _now(self) -> float:
-        """Seconds for which the store was open in all: no clock of a machine can jump in them."""
+        """Total seconds for which the store was open, which changes of the system clock do not affect."""
         return self._before + time.monotonic() - self._started
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
+    def _sqlite_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -245,9 +245,9 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction: either all changes in it are written, or none."""
-        with self._lock, self._refusing():
-            self._check_place()
+        """A transaction, whose changes are written all or not at all."""
+        with self._lock, self._sqlite_errors():
+            self._check_journal()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -258,8 +258,8 @@ class Store:
                 self._read()
                 raise
 
-    def _check_place(self) -> None:
-        """Raise a StoreError if the file is no longer where it was: nothing that is written now would be there."""
+    def _check_journal(self) -> None:
+        """Raise a StoreError if the journal was moved or removed, since new rows would be lost."""
         if self._path is not None and self._file is not None:
             try:
                 is_there = os.path.samestat(self._path.stat(), self._file)
@@ -268,104 +268,104 @@ class Store:
             if not is_there:
                 raise StoreError(f"{self._path}: was moved or removed; put it back, or end the server")
 
-    def _all(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._refusing():
+    def _run(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock, self._sqlite_errors():
             return self._database.execute(statement, values).fetchall()
 
-    def _state(self, name: str, value: Any) -> None:
-        """Write a number or text down."""
-        self._all("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+    def _set_fact(self, name: str, value: Any) -> None:
+        """Store a fact."""
+        self._run("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
         self.facts[name] = value
 
     def add(self, rows: Sequence[Row], remembered: Sequence[Remembered], ids: Iterable[str] = ()) -> int:
-        """Write down rows to learn, which no longer wait under their ids; returns the number of the event."""
+        """Add rows to learn as an event, and remove waiting rows by ``ids``; returns the sequence number."""
         packed = b"".join(map(_packed, remembered))
         statement = "INSERT INTO events (rows, remembered) VALUES (?, ?) RETURNING sequence"
-        sequence = int(self._all(statement, as_text(rows), packed)[0][0])
+        sequence = int(self._run(statement, as_text(rows), packed)[0][0])
         for id in ids:
-            self._forget(id)
+            self._stop_waiting(id)
         return sequence
 
     def remove(self, sequences: Iterable[int]) -> None:
         """Remove events that could not be learned, and the answers to their requests."""
         for sequence in sequences:
-            self._all("DELETE FROM events WHERE sequence = ?", sequence)
-            answers = self._all("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
+            self._run("DELETE FROM events WHERE sequence = ?", sequence)
+            answers = self._run("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
             self.n_rows["requests"] -= len(answers)
 
     def events_after(self, sequence: int) -> Iterator[Event]:
-        """Events that follow one, in order."""
+        """The events after ``sequence``, in order."""
         statement = "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
-        while events := self._all(statement, sequence):
+        while events := self._run(statement, sequence):
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
     def keep_waiting(self, rows: Iterable[Waiting], most: int) -> int:
-        """Keep rows until their labels come, the latest ``most``; returns how many were dropped for that."""
+        """Add rows that wait for labels, and keep the latest ``most``; returns the number of dropped rows."""
         for row in rows:
             packed = b"" if row.remembered is None else _packed(row.remembered)
             values = row.id, _WRITER.encode(row.row), packed, self._now()
-            self._forget(row.id)  # so that it is the latest one
-            self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
+            self._stop_waiting(row.id)  # so that the row becomes the latest one
+            self._run("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
             self.n_rows["waiting"] += 1
         return self._drop_oldest("waiting", most)
 
     def _drop_oldest(self, table: str, most: int) -> int:
         excess = self.n_rows[table] - most
         if excess > 0:
-            self._all(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
+            self._run(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
             self.n_rows[table] = most
         return max(excess, 0)
 
     def drop_old(self, seconds: float) -> int:
-        """Drop answers, and rows that wait for labels, older than ``seconds``; returns the number of these rows."""
+        """Drop answers and waiting rows older than ``seconds``; returns the number of dropped waiting rows."""
         now, before = self._now(), self.n_rows["waiting"]
-        for table in DROPPED:
-            self.n_rows[table] -= len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
-        self._state("clock", now)
+        for table in EXPIRING:
+            self.n_rows[table] -= len(self._run(f"DELETE FROM {table} WHERE since < ? RETURNING place", now - seconds))
+        self._set_fact("clock", now)
         return before - self.n_rows["waiting"]
 
     def waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
-        """The waiting rows among some ids, by id."""
+        """The waiting rows with these ids, by id."""
         kept = {}
         for id in ids:
-            for row, remembered in self._all("SELECT row, remembered FROM waiting WHERE id = ?", id):
+            for row, remembered in self._run("SELECT row, remembered FROM waiting WHERE id = ?", id):
                 unpacked = _unpacked(remembered)
                 kept[id] = Waiting(id, json.loads(row), unpacked[0] if unpacked else None)
         return kept
 
-    def _forget(self, id: str) -> None:
-        """A row no longer waits."""
-        self.n_rows["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
+    def _stop_waiting(self, id: str) -> None:
+        """Remove a waiting row, if there is one."""
+        self.n_rows["waiting"] -= len(self._run("DELETE FROM waiting WHERE id = ? RETURNING place", id))
 
     def answered(self, request: str) -> tuple[str, Row] | None:
         """The digest of a request and its answer; None if it is new."""
-        answers = self._all("SELECT digest, answer FROM requests WHERE name = ?", request)
+        answers = self._run("SELECT digest, answer FROM requests WHERE name = ?", request)
         return (answers[0][0], json.loads(answers[0][1])) if answers else None
 
     def keep_answer(self, request: str, digest: str, answer: Row, sequence: int, most: int) -> None:
-        """Keep the answer to a request with an event, or 0 for none, among the latest ``most``."""
+        """Store the answer to a request and its event (0 for none), and keep the latest ``most`` answers."""
         values = request, digest, json.dumps(answer), sequence, self._now()
-        self._all("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
+        self._run("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
         self.n_rows["requests"] += 1
         self._drop_oldest("requests", most)
 
     def add_version(self, version: Version, most: int) -> None:
-        """Write down a version; forget versions but the latest, and the events before all that are kept."""
-        self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
+        """Add a version, keep the latest ``most``, and remove events that the oldest of these has learned."""
+        self._run("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
         self.versions = [*self.versions, version][-most:]
-        self._all("DELETE FROM versions WHERE number < ?", self.versions[0].number)
-        self._all("DELETE FROM events WHERE sequence <= ?", self.versions[0].sequence)
-        self._state("clock", self._now())
+        self._run("DELETE FROM versions WHERE number < ?", self.versions[0].number)
+        self._run("DELETE FROM events WHERE sequence <= ?", self.versions[0].sequence)
+        self._set_fact("clock", self._now())
 
 
 def as_text(rows: Iterable[Row]) -> str:
-    """Rows as JSON, one after the other: a call for all would let no other thread go on meanwhile."""
+    """Rows as a JSON array; encoding row by row lets other threads run in between."""
     return f"[{','.join(map(_WRITER.encode, rows))}]"
 
 
 def _packed(remembered: Remembered) -> bytes:
-    """The predictions for a row as bytes: a digest, a shape, numbers."""
+    """The predictions for a row as bytes: digest, shape, numbers."""
     numbers = np.ascontiguousarray(remembered.predictions, "<f8")
     return np.array([remembered.digest, *numbers.shape], "<u8").tobytes() + numbers.tobytes()
 

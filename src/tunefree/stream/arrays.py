@@ -1,7 +1,7 @@
-"""Arrow arrays of NumPy arrays and strings, and NumPy arrays of Arrow arrays, by their buffers.
+"""Conversions between Arrow arrays and NumPy arrays or strings, through their buffers.
 
-``pyarrow.array`` and ``Array.to_numpy`` import pandas wherever it is installed, which takes half a second and 40 MB.
-The functions here do not.
+``pyarrow.array`` and ``Array.to_numpy`` import pandas if it is installed, which takes half a second and 40 MB. The
+functions here do not.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
-_TRIED = 64  # strings
+_TRIED = 64  # strings that are converted before all others
 
 
 def boolean_array(values: np.ndarray) -> Any:
-    """An Arrow array of booleans, which are bits there."""
+    """An Arrow array of booleans, which Arrow stores as bits."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
 
 
@@ -59,25 +59,25 @@ def to_numpy(array: Any, missing: float) -> np.ndarray:
 
 
 def buffer_numbers(data: Any, dtype: Any, start: int, stop: int) -> np.ndarray:
-    """The numbers from ``start`` to ``stop`` of a buffer, which may be longer, and begin where it likes."""
+    """The numbers from ``start`` to ``stop`` of a buffer, which may be unaligned and longer."""
     if start == stop:
         return np.zeros(0, dtype)
     return np.require(np.frombuffer(data, dtype, stop)[start:], requirements="A")
 
 
 def bytes_of(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an Arrow array of strings, and the offsets of each string in them."""
+    """The n + 1 offsets of the n strings of an Arrow array in its bytes, and the bytes."""
     _, offsets, data = strings.buffers()
     if data is None or not len(strings):
         return np.zeros(len(strings) + 1, np.int32), np.zeros(0, np.uint8)
     dtype = np.int64 if pa.types.is_large_string(strings.type) or pa.types.is_large_binary(strings.type) else np.int32
-    places = buffer_numbers(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
-    return places, np.frombuffer(data, np.uint8)
+    string_offsets = buffer_numbers(offsets, dtype, strings.offset, strings.offset + len(strings) + 1)
+    return string_offsets, np.frombuffer(data, np.uint8)
 
 
-def text_at(strings: Any, place: int) -> str:
-    """One string of an Arrow array, without bytes that are not UTF-8."""
-    return bytes(strings[place].as_buffer()).decode(errors="replace")
+def text_at(strings: Any, index: int) -> str:
+    """One string of an Arrow array; bytes that are not UTF-8 are replaced."""
+    return bytes(strings[index].as_buffer()).decode(errors="replace")
 
 
 def is_missing(array: Any) -> np.ndarray:
@@ -90,32 +90,32 @@ def is_missing(array: Any) -> np.ndarray:
 
 
 def beyond_doubles(array: Any) -> bool:
-    """Whether an Arrow array has integers beyond 2^53, which float64 does not distinguish."""
+    """Whether an Arrow array has integers beyond 2^53, which float64 does not represent exactly."""
     if not pa.types.is_integer(array.type) or array.null_count == len(array):
         return False
     ends = pc.min_max(array).as_py()
     return bool(max(-ends["min"], ends["max"]) > 2**53)
 
 
-def nulled(array: Any, gone: Any) -> Any:
-    """An Arrow array; null where ``gone``, a mask of NumPy or Arrow, says so."""
-    gone = boolean_array(gone) if isinstance(gone, np.ndarray) else gone
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
+def nulled(array: Any, mask: Any) -> Any:
+    """An Arrow array with nulls where a mask of NumPy or Arrow is true."""
+    mask = boolean_array(mask) if isinstance(mask, np.ndarray) else mask
+    return pc.if_else(mask, pa.nulls(len(array), array.type), array) if pc.any(mask).as_py() else array
 
 
 def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
-    """Cast; elements that do not fit become null and their places are listed."""
+    """Cast an array. Elements that do not fit become null, and their indices are returned."""
     try:
         return array.cast(to, safe=safe), []
     except pa.ArrowInvalid:
-        failed = _unfit(array, to, safe, 0)
+        failed = _failed_indices(array, to, safe, 0)
     mask = np.zeros(len(array), bool)
     mask[failed] = True
     return nulled(array, mask).cast(to, safe=safe), failed
 
 
 def plain_numbers(strings: Any) -> Any:
-    """Strings as float64; None if one of them is no number. The first are tried alone, as each failure takes long."""
+    """Strings as float64; None if one is not a number. The first are tried alone, as a late failure takes long."""
     try:
         strings[:_TRIED].cast(pa.float64())
         return strings.cast(pa.float64())
@@ -123,8 +123,8 @@ def plain_numbers(strings: Any) -> Any:
         return None
 
 
-def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:
-    """Places of the elements that cannot be cast, found by halving."""
+def _failed_indices(array: Any, to: Any, safe: bool, start: int) -> list[int]:
+    """Indices of the elements that cannot be cast, by bisection."""
     try:
         array.cast(to, safe=safe)
         return []
@@ -132,7 +132,7 @@ def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:
         if len(array) == 1:
             return [start]
         half = len(array) // 2
-        return _unfit(array[:half], to, safe, start) + _unfit(array[half:], to, safe, start + half)
+        return _failed_indices(array[:half], to, safe, start) + _failed_indices(array[half:], to, safe, start + half)
 
 
 def _unpacked(data: Any, array: Any) -> np.ndarray:
@@ -148,7 +148,7 @@ def _bits(values: np.ndarray) -> Any:
 
 
 def flattened(batch: Any) -> Any:
-    """A record batch without structs: what ``a`` holds as ``b`` becomes the column ``a.b``."""
+    """A record batch without structs: field ``b`` of column ``a`` becomes the column ``a.b``."""
     if not any(pa.types.is_struct(field.type) for field in batch.schema):
         return batch
     names: list[str] = []

@@ -1,7 +1,7 @@
-"""Chunks of columns, which sources yield; batches of rows, which encoders make of them; and bad rows.
+"""Chunks, which sources yield; batches of encoded rows, which encoders make from chunks; and bad rows.
 
-Of rows that could not be used, and rows that were used but are odd, a tally keeps how many there are, why, and where
-each reason was met first, in bounded memory.
+A tally counts rows that could not be used, and rows that were used but are odd. For each reason it keeps the number of
+rows and the place of the first, in bounded memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.part import restored as restored_block
 from tunefree.core.rows import Block, part, rows_at, saved, together
 
-MOST_MESSAGES = 5  # that are kept whole
-MOST_REASONS = 20  # that are distinguished; rows of further ones are counted together
-MOST_LETTERS = 200  # of a reason, and of a name in it
+MOST_MESSAGES = 5  # complete messages that a tally keeps
+MOST_REASONS = 20  # distinct reasons; rows with further reasons are counted together
+MOST_LETTERS = 200  # maximum length of a reason, and of a column name in it
 OTHER = "other reasons"
-# What differs from row to row in a message: texts in quotation marks, also where they are cut; lists, objects, numbers.
+# The parts of a message that differ between rows: quoted texts, also truncated ones; lists, objects and numbers.
 _VALUES = re.compile(
     r"""b?'(?:[^'\\]|\\.)*' | b?"(?:[^"\\]|\\.)*" | ['"\[{].*?\.\.\. | \[.*?\] | \{.*?\} | [-+]?\b\d[\w.+-]*""",
     re.VERBOSE,
@@ -33,22 +33,22 @@ _VALUES = re.compile(
 class Reason:
     """A reason why rows could not be used, or an oddity of rows that were used."""
 
-    problem: str  # without what differs from row to row
-    column: str  # empty where no column is to blame
-    rows: int  # how many; 0 of what is odd about a file or a column as a whole
-    file: str  # where the first of them is
-    row: int  # its number in the file, counted from 1; 0 of lines that are no rows
-    remedy: str = ""  # what decides it otherwise, such as an option
+    problem: str  # without the values of the row
+    column: str  # empty if it is not about a column
+    rows: int  # number of rows; 0 for an oddity of a whole file or column
+    file: str  # file of the first row
+    row: int  # number of the first row in the file, counted from 1; 0 for lines that are not rows
+    remedy: str = ""  # how to change the outcome, such as an option
 
     @property
     def place(self) -> str:
-        """The file, row and column of the first row, as text."""
+        """The file, row number and column of the first row, as text."""
         column = f", column {self.column!r}" if self.column else ""
         return f"{self.file}, row {self.row}{column}"
 
     @property
     def counted(self) -> str:
-        """The problem, with how many rows there are and where the first is."""
+        """The problem, with the number of rows and the place of the first."""
         unit = ("row" if self.row else "line") + ("" if self.rows == 1 else "s")
         first = f", the first: {self.file}, row {self.row}" if self.row else f" of {self.file}"
         return self.problem + (f" ({self.rows:,} {unit}{first})" if self.rows else "")
@@ -59,7 +59,7 @@ class Reason:
 
 
 def reason_of(error: DataError) -> Reason:
-    """The common reason of errors about different values."""
+    """Return the reason of an error, which errors about other values have in common."""
     problem, column = _VALUES.sub("…", error.problem)[:MOST_LETTERS], (error.column or "")[:MOST_LETTERS]
     return Reason(problem, column, 1, str(error.file), int(error.row or 0))
 
@@ -69,37 +69,37 @@ Reasons = Annotated[list[Reason], schema.Sequence(schema.Record(Reason), MOST_RE
 
 @dataclass
 class Tally:
-    """Rows that could not be used, and rows that were used but are odd, in the order in which they were met.
+    """Counts of rows that could not be used, and of rows that were used but are odd, by reason.
 
-    The messages of the ``first`` five are kept, too; files do not have them.
+    The messages of the ``first`` five unusable rows are kept, too, but not saved in files.
     """
 
-    count: int = 0
-    unlabelled: int = 0  # rows that lacked a label and were left out for it; these are counted here only
-    reasons: Reasons = field(default_factory=list)  # why rows could not be used, the first met first
-    oddities: Reasons = field(default_factory=list)  # of rows that were used, in the order of their first rows
+    count: int = 0  # rows that could not be used
+    unlabelled: int = 0  # rows that were left out because they have no label; not part of ``count``
+    reasons: Reasons = field(default_factory=list)  # of rows that could not be used, ordered by their first rows
+    oddities: Reasons = field(default_factory=list)  # of rows that were used, ordered by their first rows
 
     def __post_init__(self) -> None:
         self.first: list[str] = []
 
     def note(self, oddity: Reason) -> None:
-        """Count rows that are used although something about them is odd."""
+        """Count odd rows that are used."""
         _merge(self.oddities, oddity)
 
     def is_new(self, error: DataError) -> bool:
-        """Whether a row with this problem is reported with its row number."""
-        reason, known = reason_of(error), ((one.problem, one.column) for one in self.reasons)
-        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known
+        """Whether the message or the row number of this error would be kept."""
+        reason, known_keys = reason_of(error), ((earlier.problem, earlier.column) for earlier in self.reasons)
+        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known_keys
 
     def add(self, error: DataError) -> None:
-        """Count a row."""
+        """Count a row that could not be used."""
         self.count += 1
         if len(self.first) < MOST_MESSAGES:
             self.first.append(str(error))
         _merge(self.reasons, reason_of(error))
 
     def add_all(self, other: Tally) -> None:
-        """Count the rows of another tally, which come after these."""
+        """Add the counts of another tally, whose rows follow the rows of this one."""
         self.count, self.unlabelled = self.count + other.count, self.unlabelled + other.unlabelled
         self.first += other.first[: MOST_MESSAGES - len(self.first)]
         for reason in other.reasons:
@@ -108,7 +108,7 @@ class Tally:
             _merge(self.oddities, oddity)
 
     def with_columns(self, earlier: Tally) -> Tally:
-        """This tally with the oddities of whole columns in an earlier pass over the same rows."""
+        """Add the oddities of whole columns that an earlier pass over the same rows noted; return this tally."""
         known = {(oddity.problem, oddity.column) for oddity in self.oddities}
         for oddity in earlier.oddities:
             if not oddity.rows and (oddity.problem, oddity.column) not in known:
@@ -116,53 +116,53 @@ class Tally:
         return self
 
     def copy(self) -> Tally:
-        """A tally that goes on by itself."""
-        other = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
-        other.first = [*self.first]
-        return other
+        """Return an independent copy."""
+        duplicate = replace(self, reasons=[*self.reasons], oddities=[*self.oddities])
+        duplicate.first = [*self.first]
+        return duplicate
 
 
-def _merge(known: list[Reason], reason: Reason) -> None:
-    """Add the rows of a reason to earlier rows of the same reason."""
+def _merge(reasons: list[Reason], reason: Reason) -> None:
+    """Add a reason to a list, or its rows to the same reason in the list."""
     reason = replace(reason, column=reason.column[:MOST_LETTERS])
-    places = {(one.problem, one.column): place for place, one in enumerate(known)}
-    if (reason.problem, reason.column) not in places and len(known) >= MOST_REASONS:
+    indices = {(earlier.problem, earlier.column): index for index, earlier in enumerate(reasons)}
+    if (reason.problem, reason.column) not in indices and len(reasons) >= MOST_REASONS:
         reason = replace(reason, problem=OTHER, column="")
-    if (place := places.get((reason.problem, reason.column))) is None:
-        known.append(reason)
+    if (index := indices.get((reason.problem, reason.column))) is None:
+        reasons.append(reason)
     else:
-        known[place] = replace(known[place], rows=known[place].rows + reason.rows)
+        reasons[index] = replace(reasons[index], rows=reasons[index].rows + reason.rows)
 
 
 UNLABELLED = "the target is missing"
-# What rows of groups that wait have beside what is learned of them, and a target.
+# Fields of a batch that are saved for groups with rows yet to come, beside the encoded rows and the target.
 WAITING = {"weight": "float64", "numbers": "int64", "groups": "string", "exposure": "float64"}
 
 
 class Position(NamedTuple):
-    """A place in a source, from which reading can go on."""
+    """A position in a source, at which reading can start or resume."""
 
-    file: int = 0  # number of the file in the source's list
-    offset: int = 0  # bytes of the decompressed text, or rows of a columnar file, that come before
-    row: int = 0  # rows of this file that come before (a header is not a row)
+    file: int = 0  # index of the file in the source's list
+    offset: int = 0  # bytes of decompressed text, or rows of a columnar file, before the position
+    row: int = 0  # rows of this file before the position (a header is not a row)
 
 
 class Chunk(NamedTuple):
-    """Rows of a file that follow each other: whole lines of text, or a table."""
+    """Consecutive rows of a file: whole lines of text, or a table."""
 
-    # (bytes,) uint8, read-only, of which only the last line of a file may lack its line end; or pyarrow.RecordBatch
+    # pyarrow.RecordBatch; or (bytes,) uint8, read-only: whole lines, though the last line of a file may lack its end
     data: Any
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
-    position: Position  # where the next chunk starts
-    optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
+    position: Position  # start of the next chunk
+    optional: bool = False  # whether an absent column is treated as missing values, as an absent key of JSON
 
 
 class Converted(NamedTuple):
-    """The usable rows of a chunk: converted values of the columns, and target, weight, exposure and groups."""
+    """The usable rows of a chunk: converted column values, and target, weight, exposure and groups."""
 
     chunk: Chunk
-    n_rows: int  # with those that cannot be used
+    n_rows: int  # number of rows in the chunk, including unusable ones
     values: list[Any]
     target: Any
     weight: np.ndarray
@@ -171,71 +171,71 @@ class Converted(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows ready to be learned or predicted: of a source, which have all fields, or in memory."""
+    """Encoded rows, ready for learning or prediction. Rows in memory lack some fields."""
 
     rows: Block
-    target: Any  # (n,): a pyarrow.Array as it was read, without nulls where rows must be labelled; Labels or numbers
-    weight: np.ndarray  # (n,) float64: sample weights, or those with which rows are learned
+    target: Any  # (n,): pyarrow.Array as read, without nulls if rows must be labelled; or Labels; or numbers
+    weight: np.ndarray  # (n,) float64: sample weights, or after weighting by class the weights for learning
     numbers: Any = None  # (n,) int64: number of each row in its file, counted from 1
     tags: list[str] | None = None  # Vowpal Wabbit's tags, or None
     file: str = ""  # name of the file, for messages
-    position: Position = Position()  # where the next batch starts
-    columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
-    groups: Any = None  # (n,) groups of the rows: names (str) as they were read, else digests (uint64); or None
-    exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
-    forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
-    counts: np.ndarray | None = None  # (n,) weights with which the losses of rows count, where these are others
-    mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where they are known
-    n_features: int = 0  # known to the encoder after these rows
-    tally: Tally | None = None  # rows that could not be used so far, where that is followed
-    checkpoint: Any = None  # the state of the encoder after these rows, where a checkpoint is due after them
-    is_last: bool = True  # of the parts of a batch, after which what was learned can be saved
+    position: Position = Position()  # start of the next batch
+    columns: Any = None  # pyarrow.RecordBatch (n rows): columns kept in their original form, or None
+    groups: Any = None  # (n,) groups of the rows: original names (str), or digests (uint64); or None
+    exposure: np.ndarray | None = None  # (n,) float64 above 0: exposure of each row, for rates
+    forgotten: Sequence[tuple[int, np.ndarray]] = ()  # (row, ids of the features that were forgotten before it)
+    counts: np.ndarray | None = None  # (n,) weights of the rows in metrics, if they differ from ``weight``
+    mass: np.ndarray | None = None  # (n,) total weight of each row and its copies, if known
+    n_features: int = 0  # features known to the encoder after these rows
+    tally: Tally | None = None  # rows that could not be used so far, if tracked
+    checkpoint: Any = None  # state of the encoder after these rows, if a checkpoint is due
+    is_last: bool = True  # whether it is the last part of a batch, after which the model can be saved
 
     def part(self, start: int, stop: int) -> Batch:
-        """The rows from ``start`` up to ``stop``."""
-        names = (*_OF_ROWS, "target", "tags", "columns")
-        cut = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
+        """Return the rows from ``start`` up to ``stop``."""
+        names = (*_ROW_FIELDS, "target", "tags", "columns")
+        fields = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
         forgotten = [(row - start, features) for row, features in self.forgotten if start <= row < stop]
-        return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **cut)
+        return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **fields)
 
-    def at(self, places: np.ndarray) -> Batch:
-        """Some of the rows, in their order."""
-        picked = {name: array[places] for name in _OF_ROWS if (array := getattr(self, name)) is not None}
-        taken = {"target": self.target, "columns": self.columns}
-        picked |= {name: values.take(places) for name, values in taken.items() if values is not None}
-        tags = None if self.tags is None else [self.tags[i] for i in places.tolist()]
-        forgotten = [(int((places < row).sum()), features) for row, features in self.forgotten]
-        return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
+    def at(self, indices: np.ndarray) -> Batch:
+        """Return the rows at ascending indices."""
+        fields = {name: array[indices] for name in _ROW_FIELDS if (array := getattr(self, name)) is not None}
+        arrow_values = {"target": self.target, "columns": self.columns}
+        fields |= {name: values.take(indices) for name, values in arrow_values.items() if values is not None}
+        tags = None if self.tags is None else [self.tags[i] for i in indices.tolist()]
+        forgotten = [(int((indices < row).sum()), features) for row, features in self.forgotten]
+        return self._replace(rows=rows_at(self.rows, indices), tags=tags, forgotten=forgotten, **fields)
 
 
-_OF_ROWS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays of a batch
+_ROW_FIELDS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays with a value for each row
 
 
 def followed(batches: list[Batch]) -> Batch:
-    """Rows of a file, one batch after the other, as one batch."""
+    """Concatenate consecutive batches of a file."""
     last, starts = batches[-1], np.cumsum([0, *(len(batch.weight) for batch in batches)]).tolist()
-    names = [name for name in _OF_ROWS if getattr(last, name) is not None]
+    names = [name for name in _ROW_FIELDS if getattr(last, name) is not None]
     joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in batches]) for name in names}
-    joined |= {name: _below([getattr(batch, name) for batch in batches]) for name in ("target", "columns")}
-    forgotten = [(n + row, of) for n, batch in zip(starts, batches, strict=False) for row, of in batch.forgotten]
+    joined |= {name: _concatenated([getattr(batch, name) for batch in batches]) for name in ("target", "columns")}
+    forgotten = [(n + row, ids) for n, batch in zip(starts, batches, strict=False) for row, ids in batch.forgotten]
     return last._replace(rows=together([batch.rows for batch in batches]), forgotten=forgotten, **joined)
 
 
-def _below(parts: list[Any]) -> Any:
-    """Arrow arrays, or record batches, as one, of a type that has the values of all; None of several None."""
+def _concatenated(parts: list[Any]) -> Any:
+    """Concatenate Arrow arrays or record batches, promoted to a common type; None if the parts are None."""
     if parts[0] is None:
         return None
-    import pyarrow as pa  # which predictions do without (tunefree.prediction)
+    import pyarrow as pa  # imported late: predictions do not need it (tunefree.prediction)
 
     is_array = isinstance(parts[0], pa.Array)
     tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in parts]
     table = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
-    (both,) = table.unify_dictionaries().combine_chunks().to_batches()
-    return both.column(0) if is_array else both
+    (joined,) = table.unify_dictionaries().combine_chunks().to_batches()
+    return joined.column(0) if is_array else joined
 
 
 def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Rows of groups that wait to be learned, as arrays and a header."""
+    """Save rows of groups that are not learned yet, as arrays and a header."""
     import pyarrow as pa
 
     columns = {name: getattr(batch, name) for name in ("target", *WAITING) if getattr(batch, name) is not None}
@@ -249,7 +249,7 @@ def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
-    """The rows that :func:`save_state` wrote down."""
+    """Restore the rows that :func:`save_state` saved."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(pa.py_buffer(arrays["rows"].tobytes())) as reader:
@@ -266,39 +266,39 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:
-    """The place of a row that was not moved."""
+    """The origin of a row that was not moved: its file and row number themselves."""
     return file, row
 
 
-Origin = Callable[[str, int], tuple[str, int]]  # from the file and number of a row to those that the user knows
+Origin = Callable[[str, int], tuple[str, int]]  # maps a file and row number to those of the user's data
 
 
 @dataclass
 class BadRows:
     """The handling of rows that cannot be used, and their tally."""
 
-    has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
+    has_options: ClassVar[bool] = True  # whether messages may suggest parameters, such as ``on_bad_row``
 
-    skip: bool = False  # count such rows and leave them out; otherwise the first one raises a DataError
-    # Count rows without a label apart and leave them out; otherwise they are bad rows. None if it cannot be chosen.
+    skip: bool = False  # whether such rows are counted and left out; otherwise the first one raises a DataError
+    # Whether rows without a label are counted separately and left out; otherwise they are bad rows. None if fixed.
     skip_unlabelled: bool | None = False
-    tally: Tally = field(default_factory=Tally)  # those that were left out
-    origin: Origin = as_named  # to the file and number that the user knows of a row, where rows were moved
-    classes: tuple[str, ...] = ()  # labels of rows that can be used, as texts; none if all can be used
+    tally: Tally = field(default_factory=Tally)  # counts of the rows that were left out
+    origin: Origin = as_named  # maps moved rows to their file and row number in the user's data
+    classes: tuple[str, ...] = ()  # allowed labels, as texts; empty if all labels are allowed
     target: str | None = None  # the column of the labels
-    loss: str | None = None  # whose distribution the target of a row that can be used has
-    names_columns: bool = False  # whether there are parameters that say what a column is, such as ``categorical``
-    comparison: Any = None  # of rows that are predicted with those that were learned; begun by their encoder
+    loss: str | None = None  # the loss, which restricts the values of the target
+    names_columns: bool = False  # whether there are parameters for types of columns, such as ``categorical``
+    comparison: Any = None  # comparison of predicted with learned rows; created by the encoder
 
     def compare(self) -> None:
-        """Note, after the last row, how predicted rows differ from learned rows."""
+        """After the last row, note differences between predicted and learned rows."""
         if self.comparison is not None:
             self.comparison.note(self)
 
     def report(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
-        """Raise a DataError, or count the row when bad rows are skipped."""
+        """Raise a DataError, or count the row if bad rows are skipped."""
         remedy += ", or pass `on_bad_row='skip'`" if self.has_options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
@@ -310,7 +310,7 @@ class BadRows:
     def report_unlabelled(
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "give it one"
     ) -> None:
-        """A row has no label, where it must have one: count it, if such rows are skipped, else treat it as bad."""
+        """Count a row that lacks the required label if such rows are skipped, else treat it as a bad row."""
         if self.skip_unlabelled:
             self.tally.unlabelled += 1
             if problem != UNLABELLED:
@@ -322,38 +322,38 @@ class BadRows:
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
-        """Count odd rows that are used: the problem, the first of them, how many, and the parameter that decides."""
+        """Count odd rows that are used; ``file`` and ``row`` locate the first of them."""
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 
 
 class Refused(BadRows):
-    """A row that cannot be used is an error, and no parameter changes that."""
+    """Handling in which a row that cannot be used is always an error, without a parameter to change that."""
 
     has_options: ClassVar[bool] = False
 
 
-_ROWS = b"tunefree.row_numbers"
-SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
+_ROW_NUMBERS = b"tunefree.row_numbers"
+SEMICOLONS = b"tunefree.semicolons"  # metadata of a sample whose delimiter is a semicolon
 
 
 def row_numbers(chunk: Any) -> np.ndarray:
-    """Numbers of the rows of a chunk in its file; a chunk whose bad rows were left out carries them."""
-    carried = (chunk.data.schema.metadata or {}).get(_ROWS)
-    if carried is not None:
-        return np.frombuffer(carried, np.int64)
+    """Return the row numbers of a chunk in its file; if bad rows were left out, they are in the metadata."""
+    stored = (chunk.data.schema.metadata or {}).get(_ROW_NUMBERS)
+    if stored is not None:
+        return np.frombuffer(stored, np.int64)
     return np.arange(chunk.row, chunk.row + chunk.data.num_rows, dtype=np.int64)
 
 
 def with_row_numbers(table: Any, numbers: np.ndarray) -> Any:
-    """The record batch, carrying the numbers of its rows."""
-    return table.replace_schema_metadata({_ROWS: numbers.astype(np.int64).tobytes()})
+    """Add the row numbers to the metadata of a record batch."""
+    return table.replace_schema_metadata({_ROW_NUMBERS: numbers.astype(np.int64).tobytes()})
 
 
 def unique_names(chunk: Chunk) -> list[str]:
-    """Names of the columns of a chunk; a DataError if two are the same."""
+    """Return the column names of a chunk; raise a DataError if two are the same."""
     names = chunk.data.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        raise DataError("two columns have this name", chunk.file, column=twice, remedy="rename one of them")
+    duplicate = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if duplicate is not None:
+        raise DataError("two columns have this name", chunk.file, column=duplicate, remedy="rename one of them")
     return names

@@ -1,7 +1,7 @@
-"""Columnar files, which are Parquet, Feather and Arrow IPC, as chunks of a table.
+"""Columnar files (Parquet, Feather and Arrow IPC) as chunks of a table.
 
-Arrow takes the bytes of a file as they are, and its kernels check neither offsets nor indices into dictionaries. So
-every batch is validated before anything else sees it: a damaged file is refused instead of ending the process.
+Arrow uses the bytes of a file without checks, and its kernels check neither offsets nor indices into dictionaries. So
+every batch is validated before use: a damaged file raises an error instead of ending the process.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from tunefree.stream.columns import family
 from tunefree.stream.frames import cut, index_columns, without_index
 from tunefree.stream.tables import Options, TableReader, rows_of_a_chunk
 
-_LOOKED_AT = 1000  # rows
+_EXAMINED_ROWS = 1000  # rows that show which columns repeat their values
 Batches = Callable[[int, int], Iterator[Any]]  # (offset in rows, rows of a batch) -> pyarrow.RecordBatch
-Opener = Callable[[str], AbstractContextManager[tuple[Any, Batches]]]  # the schema of a file, and its batches
+Opener = Callable[[str], AbstractContextManager[tuple[Any, Batches]]]  # file -> its schema and batches
 
 
 @contextmanager
 def open_parquet(file: str) -> Iterator[tuple[Any, Batches]]:
-    """Open a Parquet file; string columns with many repetitions are read dictionary-encoded."""
+    """Open a Parquet file; string columns with many repeated values are read dictionary-encoded."""
     with _arrow_errors(file, "Parquet"):
         names = _repetitive(file)
         source = parquet.ParquetFile(file, read_dictionary=names, buffer_size=1 << 16, pre_buffer=False)
         groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
 
     def batches(offset: int, size: int) -> Iterator[Any]:
-        left = list(range(len(groups)))
-        while left and offset >= groups[left[0]]:
-            offset -= groups[left.pop(0)]
-        return cut(source.iter_batches(size, row_groups=left, use_threads=False), offset, size)
+        remaining = list(range(len(groups)))
+        while remaining and offset >= groups[remaining[0]]:
+            offset -= groups[remaining.pop(0)]
+        return cut(source.iter_batches(size, row_groups=remaining, use_threads=False), offset, size)
 
     with source:
         yield source.schema_arrow, batches
 
 
 def _repetitive(file: str) -> list[str]:
-    """Columns of strings that repeat each other in the first rows."""
+    """Columns of strings with many repeated values in the first rows."""
     with parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False) as plain:
         names = [field.name for field in plain.schema_arrow if family(field.type) == "string"]
-        head = next(plain.iter_batches(_LOOKED_AT, columns=names, use_threads=False), None) if names else None
+        head = next(plain.iter_batches(_EXAMINED_ROWS, columns=names, use_threads=False), None) if names else None
     if head is None:
         return []
     head.validate(full=True)
@@ -60,11 +60,11 @@ def _repetitive(file: str) -> list[str]:
 
 @contextmanager
 def open_ipc(file: str) -> Iterator[tuple[Any, Batches]]:
-    """Open a Feather or Arrow IPC file, or a file that holds an IPC stream."""
+    """Open a Feather or Arrow IPC file, or a file with an IPC stream."""
     with _arrow_errors(file, "Arrow"), pa.OSFile(file) as handle:
         try:
             reader = pa.ipc.open_file(handle)
-            stored = (reader.get_batch(place) for place in range(reader.num_record_batches))
+            stored = (reader.get_batch(number) for number in range(reader.num_record_batches))
         except pa.ArrowInvalid:
             handle.seek(0)
             reader = stored = pa.ipc.open_stream(handle)
@@ -72,7 +72,7 @@ def open_ipc(file: str) -> Iterator[tuple[Any, Batches]]:
 
 
 def _reader(opener: Opener, title: str) -> TableReader:
-    """The reader of files that a function opens."""
+    """A table reader for the files that ``opener`` opens."""
 
     def schema_of(file: str, options: Options) -> Any:
         with opener(file) as (schema, _):
@@ -82,7 +82,7 @@ def _reader(opener: Opener, title: str) -> TableReader:
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
         with opener(file) as (stored, batches):
             rest, row = batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(stored))), start.row
-            while (batch := _next_of(rest, file, title)) is not None:
+            while (batch := _next_batch(rest, file, title)) is not None:
                 row += batch.num_rows
                 chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
                 yield without_index(chunk, options.named, bad, "`numeric={!r}` keeps it" if options.grows else "")
@@ -90,8 +90,8 @@ def _reader(opener: Opener, title: str) -> TableReader:
     return TableReader(schema_of, chunks)
 
 
-def _next_of(batches: Iterator[Any], file: str, title: str) -> Any:
-    """The next batch, checked to lie within its buffers; None at the end."""
+def _next_batch(batches: Iterator[Any], file: str, title: str) -> Any:
+    """The next batch after a check of its offsets and indices; None at the end."""
     with _arrow_errors(file, title):
         batch = next(batches, None)
         for column in [] if batch is None else batch.columns:
@@ -101,7 +101,7 @@ def _next_of(batches: Iterator[Any], file: str, title: str) -> Any:
 
 @contextmanager
 def _arrow_errors(file: str, title: str) -> Iterator[None]:
-    """Raise Arrow's errors as DataError."""
+    """Convert Arrow's errors into DataError."""
     try:
         yield
     except FileNotFoundError:
@@ -120,4 +120,4 @@ def _n_rows(file: str) -> int:
 
 
 PARQUET = _reader(open_parquet, "Parquet")._replace(length=_n_rows)
-ARROW = _reader(open_ipc, "Arrow")  # how many rows it has takes reading it all
+ARROW = _reader(open_ipc, "Arrow")  # the number of rows is unknown before the end

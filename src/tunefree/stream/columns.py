@@ -1,8 +1,8 @@
-"""Columns of a table become parts of rows: numbers, one-hot codes and words.
+"""Kinds of table columns, and their features: numbers, one-hot codes and words.
 
-Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
-made (``convert``; a value that does not fit is an error of its row), and then makes parts of rows of it (``parts``).
-A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that the column is missing in this row.
+A column first converts the Arrow array of a chunk, of any type, to the type of the column in training (``convert``). A
+value that does not fit is an error of its row. The column then computes features of the converted values (``parts``).
+A missing value (null, NaN, ``?`` or blank) becomes an indicator feature. Later columns are empty in the first chunk.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from tunefree.stream.words import count_words
 NA_VALUES = "`na_values` says what stands for a missing one"
 _MISSING, SIGNS = string_array(MISSING), string_array(SIGNS_OF_MISSING)
 
-OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
+OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # Category.doubt
 LIKE_DATES = "values that look like dates, such as"
 
 TRUTH_WORDS = string_array(TRUTHS)
-_BOTH = TRUTH_WORDS[:2]
+_BOOLEANS = TRUTH_WORDS[:2]
 MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
 
-QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
+QUANTITIES = ("number", "moment", "time")  # kinds of columns in which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
-NamesOf = Callable[[np.ndarray], Array]  # the names of the features of some keys, by the places of the keys
+NamesOf = Callable[[np.ndarray], Array]  # indices of keys -> names of their features
 
 _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
     "null": (pa.types.is_null,),
@@ -65,20 +65,20 @@ _FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
     "duration": (pa.types.is_duration,),
 }
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
+_LIST_FAMILIES = {"string": "strings", "null": "strings", "number": "numbers"}
 
 
 def one_by_one(name: Callable[[int], str]) -> NamesOf:
-    """The names of features that are made one at a time."""
-    return lambda places: string_array([name(k) for k in places.tolist()])
+    """Names of features by a function of the index of one key."""
+    return lambda indices: string_array([name(k) for k in indices.tolist()])
 
 
 def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> Array:
-    """A prefix followed by parts of a text."""
-    front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
-    ends = np.cumsum(sizes + len(front))
+    """Strings of a prefix and the bytes of a text between each start and stop."""
+    prefix_bytes, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
+    ends = np.cumsum(sizes + len(prefix_bytes))
     names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    copy_parts(front, text, starts, sizes, names)
+    copy_parts(prefix_bytes, text, starts, sizes, names)
     return array_of_names(names, ends)
 
 
@@ -102,7 +102,7 @@ def copy_parts(
 
 
 def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
-    """Names that lie one after the other in UTF-8, and where each ends, as an Arrow array."""
+    """An Arrow array of names, from their concatenated UTF-8 bytes and their end offsets."""
     buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
     return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
 
@@ -110,58 +110,58 @@ def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
 class Codes(NamedTuple):
     """One-hot codes of a chunk."""
 
-    places: np.ndarray  # (n,) int32: which key each row holds, -1 for none
-    keys: np.ndarray  # (k,) uint64: what the feature is known by
+    places: np.ndarray  # (n,) int32: index of each row's key, -1 for none
+    keys: np.ndarray  # (k,) uint64: hash keys of the features
     names: NamesOf  # of the features of the keys
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """A number for the code of each row, derived from the code's key, so that it does not depend on the rows."""
+        """A number for the code of each row. It is derived from the key, so it does not depend on the rows."""
         return as_number(self.keys[self.places[rows]])
 
 
 class Words(NamedTuple):
-    """Words of the texts of some rows, no row holding one twice."""
+    """The words of the texts of some rows; each occurs once in a row."""
 
-    counts: np.ndarray  # (n,) int64: how many there are in each row
+    counts: np.ndarray  # (n,) int64: number of words in each row
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
     names: NamesOf  # of the features of the keys
 
 
 class Bags(NamedTuple):
-    """The words of each row of a chunk. They take more memory than texts, so they are asked for piece by piece."""
+    """The words of each row of a chunk. They take more memory than the texts, so they are computed in pieces."""
 
-    sizes: np.ndarray  # (n,) int64: bytes of each row's text, or how many words it has, by which pieces are cut
-    row_words: Callable[[int, int], Words]  # of the rows from one to before another
+    sizes: np.ndarray  # (n,) int64: bytes of the text, or number of words, of each row, to choose the pieces
+    row_words: Callable[[int, int], Words]  # (start, stop) -> words of these rows
 
     @classmethod
     def of(cls, words: Words) -> Bags:
-        """The bags of words that there are already."""
+        """Bags of words that are already computed."""
         ends = np.append(0, np.cumsum(words.counts))
 
         def row_words(start: int, stop: int) -> Words:
             first, last = ends[start], ends[stop]
             keys, values = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], keys, values, lambda places: words.names(places + first))
+            return Words(words.counts[start:stop], keys, values, lambda indices: words.names(indices + first))
 
         return cls(words.counts, row_words)
 
 
 class Observed(NamedTuple):
-    """The values of a column of any kind in the rows of a chunk, as the profile of the data counts them."""
+    """The values of a column of any kind in the rows of a chunk, for the profile of the data."""
 
     missing: np.ndarray  # (n,) bool
-    numbers: np.ndarray | None = None  # (n,) float64, NaN where missing: their range is kept
-    values_of: Callable[[np.ndarray], np.ndarray] | None = None  # from rows to numbers whose distribution is compared
+    numbers: np.ndarray | None = None  # (n,) float64, NaN where missing; the profile keeps their range
+    values_of: Callable[[np.ndarray], np.ndarray] | None = None  # row indices -> numbers whose distribution is compared
 
 
 class Parts(NamedTuple):
     """The features that a column adds to the rows of a chunk."""
 
-    numbers: list[np.ndarray]  # (n,) float64 each, 0 where it is missing
+    numbers: list[np.ndarray]  # (n,) float64 each, 0 where missing
     codes: list[Codes]
     bags: list[Bags]
-    observed: Observed | None = None  # None of a column that came later, in a chunk without it
+    observed: Observed | None = None  # None for a later column that the chunk lacks
 
 
 class Fault(NamedTuple):
@@ -172,17 +172,17 @@ class Fault(NamedTuple):
 
 
 class WordForMissing(NamedTuple):
-    """A word that is taken for a missing value."""
+    """A word that is read as a missing value."""
 
     word: str
     column: str
-    is_quantity: bool  # whether the column holds numbers or dates
-    first: int  # place in the chunk of its first row
+    is_quantity: bool  # whether it is a column of numbers or dates
+    first: int  # index of its first row in the chunk
     rows: int
 
 
 class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by its place in the chunk; and words taken for missing values."""
+    """The first error of each row of a chunk, by row index; and the words that are read as missing values."""
 
     def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class Faults(dict[int, Fault]):
             self.setdefault(int(row), Fault(column, problem(int(row))))
 
     def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
-        """The chunk without its bad rows, which are reported in their order."""
+        """The chunk without its bad rows. These are reported in their order."""
         numbers = row_numbers(chunk)
         for row in sorted(self):
             report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
@@ -204,10 +204,10 @@ class Faults(dict[int, Fault]):
         return chunk._replace(data=with_row_numbers(chunk.data.filter(boolean_array(keep)), numbers[keep]))
 
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
-        """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
+        """Note the rows whose words are read as missing values; ``numbers`` are the row numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            # One line is enough for all columns of texts.
+            # All columns of texts share one note.
             column, where = (note.column, "") if note.is_quantity else (None, " in columns of texts")
             problem = f"{note.word!r} is taken for a missing value{where}"
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
@@ -215,42 +215,42 @@ class Faults(dict[int, Fault]):
 
 @dataclass(eq=False)
 class Column:
-    """A column of a table; subclasses are its kinds, whose fields are written to model files."""
+    """A column of a table. Subclasses are the kinds of columns; their fields are written to model files."""
 
     kind: ClassVar[str]
-    arrow_type: ClassVar[Any] = pa.string()  # as which to read the column from a text
+    arrow_type: ClassVar[Any] = pa.string()  # the type in which a text source reads the column
     name: str
-    # Number of the row that has its first value, from 1, of one that came later in a stream.
+    # The number, from 1, of the row with its first value if the column came later in the stream; else 0.
     since: int = field(default=0, kw_only=True)
 
     def state(self) -> dict[str, Any]:
-        """The kind, and the fields as the header of a file has them."""
+        """The kind and the fields, for the header of a file."""
         return {"kind": self.kind} | written_fields(self)
 
     def dense_names(self) -> list[str]:
-        """Names of the numbers that are columns of dense rows; numbers of columns that came later are not."""
+        """Names of the numbers that are columns of dense rows; later columns have none."""
         return [] if self.since else self.names()
 
     def names(self) -> list[str]:
-        """Names of the numbers that the column adds."""
+        """Names of the numeric features of the column."""
         return []
 
     def code_names(self) -> list[str]:
-        """Names of the codes that the column adds to a row."""
+        """Names of the codes of the column."""
         return [missing_name(self.name)]
 
     def description(self) -> str:
-        """A phrase on the notation of the values, where it is unusual."""
+        """A phrase that describes an unusual notation of the values; else empty."""
         return ""
 
     def parts(self, values: Any, learning: bool) -> Parts:
-        """The features that the column adds to the rows of a chunk, from its converted values."""
+        """The features of the column in the rows of a chunk, from its converted values."""
         raise NotImplementedError
 
     def parts_since(self, values: Any, learning: bool) -> Parts:
-        """The features of a column that may have come later: its numbers are entries of sparse rows.
+        """The features of the column; the numbers of a later column are entries of sparse rows.
 
-        Views do not centre them, and they share their unit with the words. A row without the column has no feature.
+        Views do not centre these entries, and scale them like words. A row without the column has no feature.
         """
         if not self.since:
             return self.parts(values, learning)
@@ -261,12 +261,12 @@ class Column:
         return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *bags], observed)
 
     def missing_codes(self, missing: np.ndarray) -> list[Codes]:
-        """Codes of the rows in which it is missing; none if there are none, or nothing is known of earlier rows."""
+        """Codes of the rows where the column is missing; empty if there are none, and for later columns."""
         if self.since or not missing.any():
             return []
         keys = np.array([missing_key(self.name)], np.uint64)
-        places = np.where(missing, np.int32(0), np.int32(-1))
-        return [Codes(places, keys, one_by_one(lambda k: missing_name(self.name)))]
+        indices = np.where(missing, np.int32(0), np.int32(-1))
+        return [Codes(indices, keys, one_by_one(lambda k: missing_name(self.name)))]
 
 
 def written_fields(record: Any) -> dict[str, Any]:
@@ -277,18 +277,18 @@ def written_fields(record: Any) -> dict[str, Any]:
 
 
 def restored_fields(record: Any, written: Any, where: str = "encoder") -> dict[str, Any]:
-    """The fields of a dataclass from the header of a file, which may have more; a ModelError if they are others."""
+    """The fields of a dataclass from the header of a file; a ModelError if they are invalid."""
     fields: dict[str, Any] = check_header(written, fields_of(record), where)
     return fields
 
 
 def number_key(name: str) -> int:
-    """The key of a number of a column that came later."""
+    """The key of a numeric feature of a later column."""
     return hash_name("number", hash_name(name))
 
 
 def _entries(name: str, values: np.ndarray) -> Words:
-    """Numbers as entries of sparse rows; those that are 0 are none."""
+    """Numbers as entries of sparse rows; zeros are left out."""
     present = values[values != 0.0]
     keys = np.full(len(present), number_key(name), np.uint64)
     return Words((values != 0.0).astype(np.int64), keys, present, one_by_one(lambda k: name))
@@ -304,7 +304,7 @@ def string_keys(values: Array, seed: int) -> np.ndarray:
 
 
 def to_dictionary(array: Array) -> Array:
-    """Dictionary-encode; a dictionary with many more entries than the chunk has rows is cut to those in use."""
+    """Dictionary-encode. If a dictionary is much longer than the chunk, its unused entries are dropped."""
     if not pa.types.is_dictionary(array.type):
         return (array.cast(pa.string()) if family(array.type) != "string" else array).dictionary_encode()
     if len(array.dictionary) > max(len(array), 1024):
@@ -325,15 +325,15 @@ def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category."""
     if pa.types.is_dictionary(arrow_type):
         value_family = family(arrow_type.value_type)
-        value_family = "nested" if value_family in _OF_LISTS.values() else value_family
+        value_family = "nested" if value_family in _LIST_FAMILIES.values() else value_family
         return value_family if value_family in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
-        return _OF_LISTS.get(family(arrow_type.value_type), "nested")
+        return _LIST_FAMILIES.get(family(arrow_type.value_type), "nested")
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
 
 
 def as_numbers(array: Array, column: str, faults: Faults) -> Array:
-    """Strings as plain numbers, if all are such; else without signs of missing ones. Other arrays as they are."""
+    """Strings as numbers if all are plain numbers or signs of missing ones; other arrays unchanged."""
     if family(array.type) != "string":
         return array
     numbers = plain_numbers(decoded(array))
@@ -350,7 +350,7 @@ def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
 
 
 def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
-    """Trimmed strings, null where they are missing values or one of some words; other arrays unchanged."""
+    """Trimmed strings, null where they are missing values or one of the words; other arrays unchanged."""
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
@@ -358,21 +358,21 @@ def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
 
 
 def without(array: Any, na_values: Sequence[str]) -> Any:
-    """The array; null where it holds one of some values, be it a string or a number."""
+    """The array with nulls in place of some strings or numbers."""
     kind = family(array.type)
     if not na_values or kind not in ("string", "number"):
         return array
     array = decoded(array)
     if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
+        is_na = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
-        gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return nulled(array, gone)
+        is_na = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    return nulled(array, is_na)
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number as programs write it."""
+    """Whether a text is a finite number in the syntax of programs."""
     try:
         return math.isfinite(float(text))
     except ValueError:
@@ -380,49 +380,49 @@ def is_number(text: str) -> bool:
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
-    """Strings of numbers or dates, null where a sign or a word of the column says so; words and dashes are noted."""
-    return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
+    """Strings of numbers or dates, null where they are signs of missing ones or words; words and dashes are noted."""
+    return _without_words(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
 
 
 def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
-    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted."""
+    """Strings of a text source, which has no nulls, with nulls in place of words such as NA; these are noted."""
     words = [word for word in NULLS if word not in kept]
     if pa.types.is_dictionary(array.type) and family(array.type) == "string":
         values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
         if not pc.any(pc.is_in(values, value_set=string_array(words))).as_py():
             return array
-    return _without(array, column, words, faults)
+    return _without_words(array, column, words, faults)
 
 
-def _without(
+def _without_words(
     array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
 ) -> Array:
-    """Strings, null where they are one of ``words``; words among numbers and dates are noted if they are ``odd``."""
+    """Strings with nulls in place of ``words``; only ``odd`` ones are noted, or all if that is None."""
     if family(array.type) != "string":
         return array
     strings = blank_to_null(decoded(array))
-    gone = pc.is_in(strings, value_set=string_array(words))
-    if not pc.any(gone).as_py():
+    is_word = pc.is_in(strings, value_set=string_array(words))
+    if not pc.any(is_word).as_py():
         return strings
-    for word in pc.unique(strings.filter(gone)).to_pylist():
+    for word in pc.unique(strings.filter(is_word)).to_pylist():
         if odd is None or word in odd:
-            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
-    return nulled(strings, gone)
+            rows = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(rows[0]), len(rows)))
+    return nulled(strings, is_word)
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
-    """Float64, NaN where the array is missing; other values than numbers are errors of their rows, with ``hints``."""
+    """Float64, NaN where the array is missing; values that are no numbers are errors of their rows, with ``hints``."""
     array = decoded(array)
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
         return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
     if notation is not None and family(array.type) == "string":
         strings = blank_to_null(array, SIGNS_OF_MISSING)
-        here = notation.fits(strings)
-        wrong = np.flatnonzero(~here & ~is_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
-        array = notation.numbers(nulled(strings, ~here))
+        fits = notation.fits(strings)
+        failed_rows = np.flatnonzero(~fits & ~is_missing(strings))
+        faults.add(failed_rows, column, lambda row: not_a_number(strings[row].as_py(), *hints))
+        array = notation.numbers(nulled(strings, ~fits))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0
         return to_numbers(array.cast(pa.int64()), column, faults) / units
@@ -432,15 +432,15 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
 
 
 def not_a_number(value: str, *hints: str) -> str:
-    """The error message for a text among numbers, with options that may help."""
-    written = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
-    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
+    """The error message for a text in a column of numbers, with options that may help."""
+    fits = likeliest_notation(string_array([value])).fits(string_array([value]))[0]
+    hint = "`decimal` and `thousands` say how numbers are written" if fits else NA_VALUES
     return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
 @dataclass(eq=False)
 class Number(Column):
-    """Integers, floats, decimals; durations in days; texts in a notation, or plain numbers without one."""
+    """Integers, floats and decimals; durations in days; texts in a notation, by default plain numbers."""
 
     kind: ClassVar[str] = "number"
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
@@ -473,7 +473,7 @@ class Number(Column):
 
 @dataclass(eq=False)
 class Category(Column):
-    """Strings, categories: one-hot; if ``numbers``, also numbers and dates. ``doubt`` has why they seem others."""
+    """Strings and categories, one-hot; with ``numbers`` also numbers and dates. ``doubt``: why it may be another."""
 
     kind: ClassVar[str] = "category"
     numbers: bool = False
@@ -488,13 +488,13 @@ class Category(Column):
         return [self.name]
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
+        """The index of each row's category in the chunk's categories, -1 for none, and these categories."""
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
         index = to_numpy(encoded.indices.cast(pa.int32()), -1)
-        gone = missing_strings(values)
-        if gone.any():
-            index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
+        missing = missing_strings(values)
+        if missing.any():
+            index = np.append(np.where(missing, -1, np.arange(len(missing))), -1)[index].astype(np.int32)
         return index, values
 
     def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
@@ -503,23 +503,23 @@ class Category(Column):
         index = index if self.since else np.where(missing, np.int32(len(values)), index)
         keys = np.append(string_keys(values, category_seed(self.name)), np.uint64(missing_key(self.name)))
 
-        def names(places: np.ndarray) -> Array:
-            known = _named(self.name, values.take(number_array(places, places == len(values))))
-            return pc.coalesce(known, string_array([missing_name(self.name)])[0])
+        def names(indices: np.ndarray) -> Array:
+            category_names = _feature_names(self.name, values.take(number_array(indices, indices == len(values))))
+            return pc.coalesce(category_names, string_array([missing_name(self.name)])[0])
 
         codes = Codes(index, keys, names)
         return Parts([], [codes], [], Observed(missing, None, codes.numbers))
 
 
-def _named(column: str, strings: Array) -> Array:
-    """The names of features of the strings of a column."""
-    front, nothing = string_array([f"{column}=", ""])  # of Python's strings Arrow would make scalars by pandas
-    return pc.binary_join_element_wise(front, strings, nothing)
+def _feature_names(column: str, strings: Array) -> Array:
+    """The names of the features of a column's strings."""
+    prefix, separator = string_array([f"{column}=", ""])  # to convert Python strings, Arrow would import pandas
+    return pc.binary_join_element_wise(prefix, strings, separator)
 
 
 @dataclass(eq=False)
 class Boolean(Category):
-    """Booleans: one-hot. If they are ``words``, such as yes and no, other values beside them are categories."""
+    """Booleans, one-hot. With ``words``, such as yes and no, any other values are further categories."""
 
     kind: ClassVar[str] = "boolean"
     words: bool = False
@@ -530,21 +530,21 @@ class Boolean(Category):
 
     def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
-            return to_numpy(array.cast(pa.int32()), -1), _BOTH
+            return to_numpy(array.cast(pa.int32()), -1), _BOOLEANS
         index, values = super().convert(array, faults)
         words = pc.index_in(pc.utf8_lower(values), value_set=TRUTH_WORDS)
-        encoded = pc.coalesce(_BOTH.take(pc.bit_wise_and(words, 1)), values).dictionary_encode()
+        encoded = pc.coalesce(_BOOLEANS.take(pc.bit_wise_and(words, 1)), values).dictionary_encode()
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:
-            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOTH)), True)  # the last is missing
-            wrong = np.flatnonzero(~known[index])
-            faults.add(wrong, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
+            known = np.append(to_booleans(pc.is_in(encoded.dictionary, value_set=_BOOLEANS)), True)  # for missing ones
+            wrong_rows = np.flatnonzero(~known[index])
+            faults.add(wrong_rows, self.name, lambda row: f"{decoded(array)[row].as_py()!r} is neither true nor false")
         return index, encoded.dictionary
 
 
 def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """The converted values of a column; words stand for missing numbers and dates where plain ones do not fit."""
-    if array is None:  # of a column that came later
+    """The converted values of a column; in columns of numbers and dates, some words are read as missing values."""
+    if array is None:  # a later column that the chunk lacks
         return None
     if column.kind not in QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
@@ -556,7 +556,7 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
 class Instants(NamedTuple):
     """Microseconds since 1970."""
 
-    absolute: np.ndarray  # (n,) int64: UTC, or as written where no time zone is known
+    absolute: np.ndarray  # (n,) int64: in UTC, or as written if the time zone is unknown
     local: np.ndarray  # (n,) int64: in local time
     missing: np.ndarray  # (n,) bool
 
@@ -565,8 +565,8 @@ class Instants(NamedTuple):
 class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
 
-    The calendar fields are those of the ``zone``; dates have no ``hours``. ``origin`` is the stream's first timestamp,
-    once it has been seen. ``format`` is that of texts, as strptime has it; ISO 8601 if None.
+    Calendar fields are in the local time of ``zone``; dates have no ``hours``. ``origin`` is the first timestamp of the
+    stream, None before it. ``format`` is the strptime format of texts; ISO 8601 if None.
     """
 
     kind: ClassVar[str] = "moment"
@@ -578,7 +578,7 @@ class Timestamp(Column):
 
     @property
     def families(self) -> frozenset[str]:
-        """The families of Arrow types that it converts: with a format also numbers, such as 20240312."""
+        """The families of Arrow types that can be converted; with a format also numbers, such as 20240312."""
         return frozenset({"moment", "string", "null"} | ({"number"} if self.format is not None else set()))
 
     def names(self) -> list[str]:
@@ -599,7 +599,7 @@ class Timestamp(Column):
             moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
             if failed and family(strings.type) == "string":
                 moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
+        faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
@@ -612,14 +612,14 @@ class Timestamp(Column):
             raise DataError(f"its time zone is not known ({error})", column=self.name) from None
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
-        here = ~moments.missing
-        if learning and self.origin is None and here.any():
-            self.origin = int(moments.absolute[here.argmax()])
+        present = ~moments.missing
+        if learning and self.origin is None and present.any():
+            self.origin = int(moments.absolute[present.argmax()])
         since = moments.absolute - (self.origin or 0)
-        days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
-        codes = [calendar_codes(self.name, part, values, here) for part, values in self._calendar(moments.local)]
-        # Later rows have later dates: a range of them says something, a comparison of distributions does not.
-        observed = Observed(moments.missing, np.where(here, moments.absolute / MICROSECONDS_A_DAY, np.nan))
+        days = np.where(present & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
+        codes = [calendar_codes(self.name, part, values, present) for part, values in self._calendar(moments.local)]
+        # Later rows have later dates, so their range is informative, but a comparison of distributions is not.
+        observed = Observed(moments.missing, np.where(present, moments.absolute / MICROSECONDS_A_DAY, np.nan))
         return Parts([days], [*codes, *self.missing_codes(moments.missing)], [], observed)
 
     def _field_names(self) -> list[str]:
@@ -652,22 +652,22 @@ class TimeOfDay(Column):
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
-            dated = pc.utf8_replace_slice(_by_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
+            dated = pc.utf8_replace_slice(_in_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no time of day ({NA_VALUES})")
+            faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
 
     def parts(self, times: Instants, learning: bool) -> Parts:
-        here = ~times.missing
-        codes = [calendar_codes(self.name, "hour", hour_of(times.local), here), *self.missing_codes(times.missing)]
+        present = ~times.missing
+        codes = [calendar_codes(self.name, "hour", hour_of(times.local), present), *self.missing_codes(times.missing)]
         hours = times.local / _MICROSECONDS_AN_HOUR
-        return Parts([np.where(here, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
+        return Parts([np.where(present, hours, 0.0)], codes, [], Observed(times.missing, None, hours.__getitem__))
 
 
-def _by_24_hours(times: Array) -> Array:
-    """Times of day in the 24-hour notation; times with AM or PM are converted."""
+def _in_24_hours(times: Array) -> Array:
+    """Times of day in 24-hour notation; times with AM or PM are converted."""
     if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
         return times
     formats = ("%I:%M:%S %p", "%I:%M %p")
@@ -679,29 +679,29 @@ def hour_of(local: np.ndarray) -> np.ndarray:
     return local % MICROSECONDS_A_DAY // _MICROSECONDS_AN_HOUR
 
 
-def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:
-    """One-hot codes of integers, in the rows that have one."""
-    known, seed = values[here], hash_name(part, hash_name(column))
-    least = known.min(initial=0)
-    is_present = np.bincount(known - least) > 0  # a sort would take longer
-    distinct = np.flatnonzero(is_present) + least
+def calendar_codes(column: str, part: str, values: np.ndarray, present: np.ndarray) -> Codes:
+    """One-hot codes of integers, for the rows where they are present."""
+    present_values, seed = values[present], hash_name(part, hash_name(column))
+    smallest = present_values.min(initial=0)
+    occurs = np.bincount(present_values - smallest) > 0  # faster than a sort
+    distinct = np.flatnonzero(occurs) + smallest
     keys = np.array([hash_name(str(value), seed) for value in distinct], np.uint64)
-    places = np.full(len(values), -1, np.int32)
-    places[here] = (np.cumsum(is_present) - 1)[known - least]
-    return Codes(places, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
+    indices = np.full(len(values), -1, np.int32)
+    indices[present] = (np.cumsum(occurs) - 1)[present_values - smallest]
+    return Codes(indices, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
 def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
-    """Arguments of :func:`cast`. Nanoseconds are cut off; all else must fit."""
-    finer = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
-    aware = pa.types.is_timestamp(array.type) and array.type.tz is not None
+    """Arguments of :func:`cast`. Nanoseconds are truncated; all else must fit."""
+    is_ns = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
+    has_zone = pa.types.is_timestamp(array.type) and array.type.tz is not None
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        return array.cast(pa.timestamp(array.type.unit, "UTC")) if aware else array, pa.timestamp("us"), not finer
+        return array.cast(pa.timestamp(array.type.unit, "UTC")) if has_zone else array, pa.timestamp("us"), not is_ns
     return array, pa.timestamp("us", None if zone is None else "UTC"), True
 
 
-def _shown(array: Array, row: int) -> str:
-    """An element as text, in whatever range it lies."""
+def _as_text(array: Array, row: int) -> str:
+    """An element as text, also if it is outside the range of Python."""
     is_text = pa.types.is_string(array.type)
     return repr(array[row].as_py()) if is_text else str(array[row : row + 1].cast(pa.string())[0])
 
@@ -738,16 +738,16 @@ class Text(Column):
 
 
 class Items(NamedTuple):
-    """The items of the lists of a chunk, one list after the other."""
+    """The concatenated items of the lists of a chunk."""
 
-    rows: np.ndarray  # (items,) int64: the row of each, ascending
-    places: np.ndarray  # (items,) int64: its place in its list
+    rows: np.ndarray  # (items,) int64: row index of each, ascending
+    places: np.ndarray  # (items,) int64: its index in its list
     values: Any  # (items,) pyarrow.Array
     missing: np.ndarray  # (n,) bool: rows without a list
 
 
 class Bag(Column):
-    """Lists of strings: each string is a feature of value log2(1 + count), which is 1 if the list holds it once."""
+    """Lists of strings: each string is a feature of value log2(1 + count), 1 if it occurs once."""
 
     kind: ClassVar[str] = "bag"
     families: ClassVar[frozenset[str]] = frozenset({"strings", "null"})
@@ -756,29 +756,29 @@ class Bag(Column):
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
         strings = blank_to_null(items.values)
-        here = ~is_missing(strings)
-        return Items(items.rows[here], items.places[here], strings.drop_null(), items.missing)
+        present = ~is_missing(strings)
+        return Items(items.rows[present], items.places[present], strings.drop_null(), items.missing)
 
     def parts(self, items: Items, learning: bool) -> Parts:
         encoded = items.values.dictionary_encode()
         strings, index = encoded.dictionary, to_numpy(encoded.indices, -1).astype(np.int64)
         _, first, counts = np.unique(items.rows * len(strings) + index, return_index=True, return_counts=True)
-        order = np.argsort(first)  # as the lists have them: the order of the dictionary depends on the chunk
-        at, n = first[order], len(items.missing)
-        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[at]]
-        in_rows = np.bincount(items.rows[at], minlength=n)
+        order = np.argsort(first)  # by first occurrence, as the order of the dictionary depends on the chunk
+        positions, n_rows = first[order], len(items.missing)
+        keys = string_keys(strings, hash_name("[]", hash_name(self.name)))[index[positions]]
+        n_words = np.bincount(items.rows[positions], minlength=n_rows)
         words = Words(
-            in_rows,
+            n_words,
             keys,
             np.log2(1.0 + counts[order]),
-            lambda k: _named(self.name, strings.take(number_array(index[at[k]]))),
+            lambda k: _feature_names(self.name, strings.take(number_array(index[positions[k]]))),
         )
         return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
 
 
 @dataclass(eq=False)
 class Vector(Column):
-    """Lists of numbers: the first ``width`` places are dense columns, numbers at later ones entries of sparse rows."""
+    """Lists of numbers: the first ``width`` numbers are dense columns, later ones are entries of sparse rows."""
 
     kind: ClassVar[str] = "vector"
     families: ClassVar[frozenset[str]] = frozenset({"numbers", "null"})
@@ -786,7 +786,7 @@ class Vector(Column):
     width: Length = 0
 
     def names(self) -> list[str]:
-        return [self._at(place) for place in range(self.width)]
+        return [self._name_at(position) for position in range(self.width)]
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type))
@@ -798,16 +798,16 @@ class Vector(Column):
     def parts(self, items: Items, learning: bool) -> Parts:
         numbers, dense = np.zeros((self.width, len(items.missing))), items.places < self.width
         numbers[items.places[dense], items.rows[dense]] = items.values[dense]
-        further = ~dense & (items.values != 0.0)
-        places, seed = items.places[further], hash_name("[number]", hash_name(self.name))
-        keys = np.array([hash_name(str(place), seed) for place in range(places.max(initial=-1) + 1)], np.uint64)
-        in_rows = np.bincount(items.rows[further], minlength=len(items.missing))
-        words = Words(in_rows, keys[places], items.values[further], one_by_one(lambda k: self._at(int(places[k]))))
-        bags = [Bags.of(words)] if len(places) else []
+        sparse = ~dense & (items.values != 0.0)
+        indices, seed = items.places[sparse], hash_name("[number]", hash_name(self.name))
+        keys = np.array([hash_name(str(k), seed) for k in range(indices.max(initial=-1) + 1)], np.uint64)
+        counts = np.bincount(items.rows[sparse], minlength=len(items.missing))
+        words = Words(counts, keys[indices], items.values[sparse], one_by_one(lambda k: self._name_at(int(indices[k]))))
+        bags = [Bags.of(words)] if len(indices) else []
         return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
 
-    def _at(self, place: int) -> str:
-        return f"{self.name}[{place}]"
+    def _name_at(self, position: int) -> str:
+        return f"{self.name}[{position}]"
 
 
 def items_of(lists: Array) -> Items:

@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV) as chunks of a table of strings, parsed by Arrow block by block."""
+"""Delimited text (CSV, TSV) as chunks of a table of strings. Arrow parses each block of text."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from tunefree.stream.text import (
     whole_lines,
 )
 
-MOST_LOOKED_AT = 1000  # values of a block that hold line ends
-_FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
-ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
-_ILLEGIBLE = "\U0010ffff"  # no letter has this number
-_ILLEGIBLE_ERRORS = "tunefree.illegible"
-codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
+MOST_LOOKED_AT = 1000  # values with line ends that are examined in each column of a block
+_FEWEST_DELIMITERS = 4  # delimiters in a value without numbers that looks like rows
+ROWS_OF_A_GUESS = 1 << 16  # bytes of rows from which the delimiter is inferred
+_REPLACEMENT = "\U0010ffff"  # not assigned to any character
+_REPLACEMENT_ERRORS = "tunefree.illegible"
+codecs.register_error(_REPLACEMENT_ERRORS, lambda error: (_REPLACEMENT, error.end))  # type: ignore[attr-defined]
 
 
 def look_like_values(fields: list[str]) -> bool:
-    """Whether fields of a header may be a row: half are numbers that are no years in order, or most are empty."""
+    """Whether the fields of a header may be a row: half are numbers, not consecutive as years, or most are empty."""
     numbers = [float(field) for field in fields if is_plain_number(field)]
     steps = {after - before for before, after in pairwise(numbers)}
     counting = steps <= {1.0} and all(number.is_integer() for number in numbers)
@@ -53,34 +53,34 @@ def look_like_values(fields: list[str]) -> bool:
 
 
 class Header(NamedTuple):
-    """The line of names of one file."""
+    """The line of column names of a file."""
 
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
-    fields: list[str]  # the names as they are in the file
-    end: int = 0  # bytes of the file up to and with its line end
-    comments: int = 0  # lines before it that are comments
-    escaped: bool = False  # whether backslashes say that quotes belong to values
-    is_row: bool = False  # whether each name is a value of its column, too
+    fields: list[str]  # the names as written in the file
+    end: int = 0  # bytes of the file up to the end of this line
+    comments: int = 0  # number of comment lines before it
+    escaped: bool = False  # whether quotes after backslashes are part of values
+    is_row: bool = False  # whether the header may be a row: each name is also a value of its column
 
     @property
     def differs(self) -> bool:
-        """Whether a row of these fields is the header again, and nothing else."""
+        """Whether a row with these fields can only be a repeated header."""
         return len(self.names) > 1 and not self.is_row and not all(map(is_plain_number, self.names))
 
 
 def is_delimited(line: str) -> bool:
-    """Whether a first line may be the header of a CSV file: several names, or one."""
+    """Whether a first line may be the header of a CSV file: several names with delimiters, or one name."""
     return any(mark in line for mark in ",;\t") or len(line.split()) == 1
 
 
 def csv_schema(file: str, options: Options) -> Any:
-    """The schema of a file, by the names in its header; all columns are strings."""
+    """The schema of a file: the names in its header, all of type string."""
     return pa.schema([(name, pa.string()) for name in csv_header(file, options).names])
 
 
 def csv_sample(file: str, options: Options) -> Any:
-    """Rows from the beginning of a file, and where it can be read from anywhere also from places all over it."""
+    """Rows from the beginning of a file, and from positions all over it if it is seekable."""
     beginning, header = _beginning_of(file, options)
     below = beginning.below
     if header.escaped:
@@ -97,7 +97,7 @@ def csv_sample(file: str, options: Options) -> Any:
 
 
 def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
-    """The chunks of one file from a position on."""
+    """The chunks of a file after a position."""
     header, row = csv_header(file, options), start.row
     if row == 0:
         _note_beginning(header, file, bad)
@@ -110,7 +110,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
 
 
 def csv_header(file: str, options: Options) -> Header:
-    """The first line of a file."""
+    """The header of a file."""
     return _beginning_of(file, options)[1]
 
 
@@ -118,7 +118,7 @@ def _beginning_of(file: str, options: Options) -> tuple[Beginning, Header]:
     """The beginning of a file, and its header."""
     beginning = read_beginning(file, options.delimiter or DELIMITERS)
     header = _header_of(beginning, file, options)
-    if b'"' in beginning.header and header.delimiter != options.delimiter:  # after others a quote is a letter
+    if b'"' in beginning.header and header.delimiter != options.delimiter:  # it decides where quotes open
         beginning = read_beginning(file, header.delimiter)
         header = _header_of(beginning, file, options._replace(delimiter=header.delimiter))
     return beginning, header
@@ -144,14 +144,14 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise _unreadable(file, error) from None
-    names = [field.strip() or f"unnamed {place}" for place, field in enumerate(fields, 1)]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
+    names = [field.strip() or f"unnamed {number}" for number, field in enumerate(fields, 1)]
+    duplicate = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if duplicate is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
-        raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    swallowed = rows_in_values(pa.record_batch([string_array([field]) for field in fields], fields), delimiter)
-    if swallowed:
-        problem = f"the name of a column holds {swallowed[0][2]} line ends, and each of its lines looks like a row"
+        raise DataError("two columns have this name", display_name(file), column=duplicate, remedy=remedy)
+    suspects = rows_in_values(pa.record_batch([string_array([field]) for field in fields], fields), delimiter)
+    if suspects:
+        problem = f"the name of a column holds {suspects[0][2]} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
     below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
@@ -160,7 +160,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
-    """Whether a header may be a row: each of its fields is a value of its column in rows that do not repeat it all."""
+    """Whether a header may be a row: each field is a value of its column in rows that differ from the header."""
     text = below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1].decode(errors="replace")
     if not all('"' in field or field in text for field in fields):
         return False
@@ -181,45 +181,45 @@ def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
 
 
 def _guess_delimiter(header: str, file: str, below: bytes) -> str:
-    """The delimiter that the header has most often, of those by which most rows have as many fields as the header."""
+    """The most frequent delimiter of the header, among those that give most rows as many fields as the header."""
     if "\t" in header and file.lower().split(".gz")[0].endswith((".tsv", ".tab")):
         return "\t"
     rows = np.frombuffer(below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1], np.uint8)
     n_rows, counts = np.count_nonzero(rows == LINE_END), delimiter_counts(header)
-    wrong = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
-    fitting = [mark for mark, count in wrong.items() if 2 * count <= n_rows]
-    return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
+    n_misfits = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
+    fitting = [mark for mark, count in n_misfits.items() if 2 * count <= n_rows]
+    return max(fitting or counts, key=lambda mark: (counts[mark], -n_misfits.get(mark, 0)))
 
 
 def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any, int]:
-    """The rows of a block of text that can be read, and how many rows it holds with the others, which are reported."""
-    is_open = lines.position.row == lines.row and bool(inside_quotes(lines.data, header.delimiter)[-1])
-    table, unfit, is_legible = _parsed(b"\n" if is_open else lines.data, header, lines.file)
+    """The usable rows of a block of text, and the number of all its rows; the others are reported."""
+    is_unclosed = lines.position.row == lines.row and bool(inside_quotes(lines.data, header.delimiter)[-1])
+    table, unfit, is_legible = _parsed(b"\n" if is_unclosed else lines.data, header, lines.file)
     repeated = _repeats_header(table, header)
-    if is_legible and not (unfit or is_open or repeated.any()):
-        if count_line_ends(lines.data) > table.num_rows:  # in values
-            _note_swallowed(table, row + np.arange(table.num_rows), header, lines.file, bad)
+    if is_legible and not (unfit or is_unclosed or repeated.any()):
+        if count_line_ends(lines.data) > table.num_rows:  # some line ends are in values
+            _note_rows_in_values(table, row + np.arange(table.num_rows), header, lines.file, bad)
         return table, table.num_rows
-    count = table.num_rows + len(unfit) + is_open
-    places = np.setdiff1d(np.arange(count - is_open), [wrong.number - 1 for wrong in unfit])
-    problems = {} if is_legible else _illegible(table, places, repeated)
-    cut = count if len(lines.data) and lines.data[-1] != LINE_END else None  # number of the row without a line end
-    problems |= {wrong.number - 1: Fault("", _wrong_count(wrong, wrong.number == cut)) for wrong in unfit}
-    if is_open:
+    count = table.num_rows + len(unfit) + is_unclosed
+    indices = np.setdiff1d(np.arange(count - is_unclosed), [misfit.number - 1 for misfit in unfit])
+    problems = {} if is_legible else _undecodable_values(table, indices, repeated)
+    cut = count if len(lines.data) and lines.data[-1] != LINE_END else None  # number of a row without a line end
+    problems |= {misfit.number - 1: Fault("", _wrong_count(misfit, misfit.number == cut)) for misfit in unfit}
+    if is_unclosed:
         problems[0] = Fault("", "a double quote is never closed")
-    for place in sorted(problems):
-        bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
-    for place in places[repeated].tolist():
-        bad.note("a line that repeats the header is left out", lines.file, row + place)
-    good = ~repeated & ~np.isin(places, [*problems])
-    numbers = row + places[good]
+    for index in sorted(problems):
+        bad.report(problems[index].problem, lines.file, row + index, problems[index].column or None)
+    for index in indices[repeated].tolist():
+        bad.note("a line that repeats the header is left out", lines.file, row + index)
+    good = ~repeated & ~np.isin(indices, [*problems])
+    numbers = row + indices[good]
     table = with_row_numbers(table.filter(boolean_array(good)), numbers)
-    _note_swallowed(table, numbers, header, lines.file, bad)
+    _note_rows_in_values(table, numbers, header, lines.file, bad)
     return table, count
 
 
 def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]:
-    """A block of text as a batch of strings, the rows left out for their number of fields, and whether it is UTF-8."""
+    """A block of text as a batch of strings; the rows with a wrong number of fields; and whether the text is UTF-8."""
     unfit: list[Any] = []
 
     def leave_out(row: Any) -> str:
@@ -228,7 +228,7 @@ def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]
 
     with suppress(pa.ArrowInvalid):
         return _parse(data, header), unfit, True
-    text = bytes(data).decode(errors=_ILLEGIBLE_ERRORS).encode()  # Arrow lists only rows that are UTF-8
+    text = bytes(data).decode(errors=_REPLACEMENT_ERRORS).encode()  # Arrow passes only UTF-8 to the handler
     try:
         return _parse(text, header, leave_out), unfit, text == bytes(data)
     except pa.ArrowInvalid as error:
@@ -236,8 +236,8 @@ def _parsed(data: Any, header: Header, file: str) -> tuple[Any, list[Any], bool]
 
 
 def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = None) -> Any:
-    """A block of text as one record batch of strings; a row with a wrong number of fields is an error, or left out."""
-    table = arrow_csv.open_csv(  # read_csv would make a thread for each block
+    """A block of text as one record batch of strings; ``leave_out`` handles rows with a wrong number of fields."""
+    table = arrow_csv.open_csv(  # read_csv starts a thread for each block
         pa.BufferReader(pa.py_buffer(data)),
         read_options=arrow_csv.ReadOptions(column_names=header.names, block_size=len(data) + 1, use_threads=False),
         parse_options=arrow_csv.ParseOptions(
@@ -251,68 +251,68 @@ def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = N
 
 
 def _repeats_header(table: Any, header: Header) -> np.ndarray:
-    """A mask of the rows of a block that repeat the header, as where files were joined."""
+    """A mask of the rows of a block that repeat the header, such as in concatenated files."""
     same = np.full(table.num_rows, header.differs)
-    named = [place for place, field in enumerate(header.fields) if field.strip()]
-    for place in reversed(named):
+    named_columns = [column for column, field in enumerate(header.fields) if field.strip()]
+    for column in reversed(named_columns):
         if same.any():
-            field, array = header.fields[place], table.column(place)
+            field, array = header.fields[column], table.column(column)
             is_name = pc.equal(array, string_array([field])[0])
-            if place == 0:
+            if column == 0:
                 is_name = pc.or_(is_name, pc.equal(array, string_array([f"\ufeff{field}"])[0]))  # a byte-order mark
             same &= to_booleans(is_name)
     return same
 
 
-def _illegible(table: Any, places: np.ndarray, repeated: np.ndarray) -> dict[int, Fault]:
-    """The first value of each row that is not UTF-8, by the row's place in the block."""
+def _undecodable_values(table: Any, indices: np.ndarray, repeated: np.ndarray) -> dict[int, Fault]:
+    """The first value of each row that is not UTF-8, by the index of the row in the block."""
     problems: dict[int, Fault] = {}
     for name, array in zip(table.schema.names, table.columns, strict=True):
-        for row in np.flatnonzero(to_booleans(pc.match_substring(array, _ILLEGIBLE)) & ~repeated).tolist():
-            value = array[row].as_py().replace(_ILLEGIBLE, "\ufffd")
+        for row in np.flatnonzero(to_booleans(pc.match_substring(array, _REPLACEMENT)) & ~repeated).tolist():
+            value = array[row].as_py().replace(_REPLACEMENT, "\ufffd")
             problem = f"{value!r} is not text in UTF-8 (`encoding` names another)"
-            problems.setdefault(int(places[row]), Fault(name, problem))
+            problems.setdefault(int(indices[row]), Fault(name, problem))
     return problems
 
 
-def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, bad: BadRows) -> None:
-    """Count lines in values that look like rows; ``numbers`` has the numbers of the rows in the file."""
-    for place, column, lines in rows_in_values(table, header.delimiter):
+def _note_rows_in_values(table: Any, numbers: np.ndarray, header: Header, file: str, bad: BadRows) -> None:
+    """Note values whose lines look like rows; ``numbers`` are the row numbers in the file."""
+    for row, column, lines in rows_in_values(table, header.delimiter):
         problem = "a quoted value holds line ends, each of which looks like that of a whole row"
-        bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
+        bad.note(problem, file, int(numbers[row]), column, lines, "correct its double quotes")
 
 
 def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
-    """Values whose lines all look like rows: the place of the row, the column, and the number of line ends."""
+    """Values whose lines all look like rows: row index, column name and number of line ends of each."""
     suspects, are_numbers = [], list[bool]()
-    for place, array in enumerate(table.columns):
+    for column, array in enumerate(table.columns):
         if not pa.types.is_string(array.type):
             continue
         for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
             lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
             are_numbers = are_numbers or _are_numbers(table)
-            if _are_rows(lines, place, are_numbers):
-                suspects.append((row, table.schema.names[place], len(lines) - 1))
+            if _are_rows(lines, column, are_numbers):
+                suspects.append((row, table.schema.names[column], len(lines) - 1))
     return suspects
 
 
 def _are_numbers(table: Any) -> list[bool]:
-    """For each column, whether it holds numbers in most rows."""
+    """For each column, whether most of its values are numbers."""
     strings = (array.cast(pa.string())[:MOST_LOOKED_AT].drop_null() for array in table.columns)
     matches = (pc.match_substring_regex(values, PLAIN_NUMBER) for values in strings)
     return [2 * (pc.sum(matching).as_py() or 0) > len(matching) for matching in matches]
 
 
-def _are_rows(lines: Sequence[list[str]], place: int, are_numbers: Sequence[bool]) -> bool:
-    """Whether the lines of a value, of the column at a place, have the fields of rows, and numbers where these do."""
+def _are_rows(lines: Sequence[list[str]], column: int, are_numbers: Sequence[bool]) -> bool:
+    """Whether the lines of a value in a column have the fields of rows, with numbers in the same columns."""
     n, more = len(are_numbers), len(lines) - 1
-    if n < 2 or [len(line) for line in lines] != [n - place, *[n] * (more - 1), place + 1]:
+    if n < 2 or [len(line) for line in lines] != [n - column, *[n] * (more - 1), column + 1]:
         return False
-    fields = [*chain.from_iterable(lines)][1:-1]  # of the columns that follow, and again from the first one on
-    numbers = [field.strip() for column, field in enumerate(fields, place + 1) if are_numbers[column % n]]
+    fields = [*chain.from_iterable(lines)][1:-1]  # of the next columns, and then again from the first one on
+    numbers = [field.strip() for k, field in enumerate(fields, column + 1) if are_numbers[k % n]]
     if not all(not number or is_plain_number(number) for number in numbers):
         return False
-    return any(numbers) or more * (n - 1) >= _FEWEST_SIGNS
+    return any(numbers) or more * (n - 1) >= _FEWEST_DELIMITERS
 
 
 def _wrong_count(row: Any, is_cut: bool) -> str:

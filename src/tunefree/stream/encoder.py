@@ -1,7 +1,7 @@
-"""The encoder of tables: each column becomes features, according to its type, or is a target, weight or other role.
+"""The encoder of tables: a column becomes features according to its type, or has a role such as target or weight.
 
-Feature 0 is the constant, the numbers come next in the order of their columns, and codes and words get their ids in the
-order of their first appearance, row by row, so that nothing depends on where a stream is cut into chunks.
+Feature 0 is the constant. Numbers follow in the order of their columns. Codes and words get ids in the order of their
+first occurrence, row by row, so that ids do not depend on how a stream is cut into chunks.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WRONG = {
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
-    """A question on unknown columns that may be absent columns under other names; empty if there are none."""
+    """A question whether unknown columns are absent columns under other names; empty if there are none."""
     pairs = [(alike(name, unknown), name) for name in absent]
     if len(absent) == len(unknown) == 1:
         pairs = [(unknown[0], absent[0])]
@@ -70,7 +70,7 @@ def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str, hint: str = "") -> None:
-    """Raise a DataError with the nearest names, and a hint, if there is no such column; ``role`` may be empty."""
+    """Raise a DataError with similar names and a hint if there is no such column; ``role`` may be empty."""
     if name not in names:
         column = f"{role} column".lstrip()
         remedy = nearest(name, names, "columns") + _delimiter_hint(names) + hint
@@ -78,29 +78,29 @@ def check_name(role: str, name: str, names: Sequence[str], file: str, hint: str 
 
 
 def _delimiter_hint(names: Sequence[str]) -> str:
-    """A hint to check the delimiter if the only column name looks like several; else empty."""
+    """A hint to check the delimiter if the only column name looks like several names; else empty."""
     return "; check `delimiter`" if len(names) == 1 and any(mark in names[0] for mark in ",;|\t") else ""
 
 
 def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = ()) -> list[str]:
-    """Names of columns that an encoder neither knows nor was told to leave out, and that are not among others."""
+    """Names of columns that are neither known to an encoder, nor left out by it, nor among ``others``."""
     known = {*(getattr(encoder, role) for role in ROLES), *(column.name for column in encoder.columns), *others}
     left_out = [] if encoder.further is None else [*encoder.further.ignored, *encoder.further.left_out]
     return [name for name in names if name not in known and not is_among(name, left_out)]
 
 
 def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
-    """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
+    """A column of a chunk with nulls in place of values that mean a missing one in columns of any kind."""
     array, kind = without(array, encoder.na_values), next((c.kind for c in encoder.columns if c.name == name), None)
     if encoder.typed or kind in QUANTITIES or name in encoder.kept:
         return array
     if family(array.type) == "string" and kind != Text.kind:
-        array = to_dictionary(array)  # of few strings, each of which is looked at once
+        array = to_dictionary(array)  # each different string is examined once
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
 
 def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
-    """The labels of a target of classes; where rows must be labelled, a missing one is an error of its row."""
+    """The labels of a target of classes; if ``labelled``, a missing label is an error of its row."""
     index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
 
     def problem(row: int) -> str:
@@ -114,17 +114,17 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
 
 
 def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> Any:
-    """A target that is written as text, as the numbers or booleans that it is known to be; any other as it is."""
+    """A target as numbers or booleans if it is written as text but known to be of this type; else unchanged."""
     if family(array.type) != "string":
         return array
     name, kind = encoder.target, encoder.target_family
-    if kind is None and not encoder.typed:  # the first value tells
+    if kind is None and not encoder.typed:  # inferred from the first value
         present = blank_to_null(decoded(array), NULLS).drop_null()[:1]
         kind, notation = Inference({name: present}, "", (), ColumnTypes(), typed=False).target(name)
         kind = kind if notation is None else "string"
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
-        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows of other words are faults
+        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
     if kind == "number" or name in encoder.notations:
         values = _as_numbers(encoder, array, name, faults, *hints)
         return number_array(values, np.isnan(values))
@@ -143,7 +143,7 @@ def _as_numbers(encoder: Any, array: Any, name: str, faults: Faults, *hints: str
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
-    """The names of the rows' groups (n,)."""
+    """The names of the groups of rows (n,)."""
     group = str(encoder.group)
     check_name("group", group, chunk.data.schema.names, chunk.file)
     plain = blank_to_null(decoded(present_of(encoder, chunk.data.column(group), group, faults)))
@@ -155,15 +155,15 @@ def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
     return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
 
-def _numbers_of(
+def _role_numbers(
     encoder: Any, chunk: Chunk, faults: Faults, role: str, learning: bool, bad: BadRows
 ) -> np.ndarray | None:
-    """The weights or exposures of rows (n,); None where no column has them, or rows that are not learned lack it."""
+    """The weights or exposures of rows (n,); None without such a column, which only rows that are learned must have."""
     n, name = chunk.data.num_rows, getattr(encoder, role)
     if name is None:
         return None
     if not learning and name not in chunk.data.schema.names:
-        if n and not faults:  # a chunk with faults comes again
+        if n and not faults:  # a chunk with faults is converted again
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
@@ -178,10 +178,10 @@ def _numbers_of(
 class TableEncoder:
     """Turns chunks of a table into batches of rows; made by :meth:`infer` or :meth:`restore`.
 
-    ``columns`` become features: those of the first chunk, then those that came later. ``notations`` are those of
-    targets, weights and exposures that are written as texts. If not ``typed``, words such as NA are missing values, but
-    for columns that are ``kept`` and targets among ``labels``. Without ``further``, later columns are left out.
-    ``notes`` are to be made of the rows of each chunk.
+    ``columns`` become features: the columns of the first chunk, then later columns. ``notations`` has the notation of
+    each target, weight or exposure that is written as text. If not ``typed``, words such as NA are missing values,
+    except in the ``kept`` columns and for targets among ``labels``. Without ``further``, later columns are left out.
+    ``notes`` are reported for the rows of each chunk.
     """
 
     columns: list[Any]
@@ -202,9 +202,9 @@ class TableEncoder:
     def __post_init__(self) -> None:
         self._number_names = [name for column in self.columns for name in column.dense_names()]
         self.ids = FeatureIds(1 + len(self._number_names), self.hash_bits)
-        self.row_encoder: Any = None  # of rows that are predicted one at a time
-        self.profile = Profile(len(self.columns))  # what the columns held in the rows learned
-        self.observes = True  # whether these are added to it: not in a second pass over the same rows
+        self.row_encoder: Any = None  # for rows that are predicted one at a time
+        self.profile = Profile(len(self.columns))  # of the rows learned
+        self.observes = True  # whether rows learned are added to it; not in further passes
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"row_encoder": None}
@@ -224,11 +224,11 @@ class TableEncoder:
         typed: bool = True,
         exposure: str | None = None,
     ) -> TableEncoder:
-        """An encoder for tables with the columns of a first chunk.
+        """An encoder for tables with the columns of the first chunk.
 
-        Columns to ``ignore`` are left out, and structs with all their columns. Columns are texts if they are named, or
-        look like texts. If the table ``grows``, columns that come later become features. If not ``typed``, the source
-        does not distinguish strings of digits from numbers.
+        Columns to ``ignore`` are left out; for a struct, all its columns. Columns are texts if ``text`` names them or
+        they look like texts. If the table ``grows``, later columns become features. If not ``typed``, the source does
+        not distinguish strings of digits from numbers.
         """
         names = unique_names(chunk)
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
@@ -240,69 +240,69 @@ class TableEncoder:
             *(("date", name) for name in column_types.dates(names)),
         ]:
             check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in roles and not is_among(name, ignored)]
+        feature_names = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
-        # What has no values yet becomes a column with the first one.
-        filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
-        columns = [inference.column(name) for name in filled or kept]
+        # Columns without values are inferred from their first value, later.
+        with_values = [name for name in feature_names if name in named or not grows or not inference.is_empty(name)]
+        columns = [inference.column(name) for name in with_values or feature_names]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind, notation = (None, None) if target is None else inference.target(target)
-        written = {str(target): notation}
-        written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
-        notations = {name: notation for name, notation in written.items() if notation is not None}
+        by_name = {str(target): notation}
+        by_name |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
+        notations = {name: notation for name, notation in by_name.items() if notation is not None}
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         options = hash_bits, column_types.na_values, notations, further, group, exposure, typed
         return cls(columns, target, kind, weight, *options, column_types.categorical, notes=inference.notes)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Add the columns and features of an encoder with this state, which learned the rows that follow."""
-        places = {column.name: place for place, column in enumerate(self.columns)}
+        """Add the columns and features of another encoder, given by its state, that learned the next rows."""
+        indices = {column.name: index for index, column in enumerate(self.columns)}
         rows = 0 if self.further is None else self.further.rows
-        for described in header["columns"]:
-            name = described["name"]
-            if name not in places:
-                places[name] = len(self.columns)
-                self.columns.append(_restored(described | {"since": rows + described["since"]}, len(self.columns)))
-            elif self.columns[places[name]].kind != described["kind"]:
-                problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
+        for state in header["columns"]:
+            name = state["name"]
+            if name not in indices:
+                indices[name] = len(self.columns)
+                self.columns.append(_restored(state | {"since": rows + state["since"]}, len(self.columns)))
+            elif self.columns[indices[name]].kind != state["kind"]:
+                problem = f"a {state['kind']} here, but a {self.columns[indices[name]].kind} in rows before"
                 raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
-            elif getattr(self.columns[places[name]], "origin", 0) is None:
-                self.columns[places[name]].origin = described.get("origin")
+            elif getattr(self.columns[indices[name]], "origin", 0) is None:
+                self.columns[indices[name]].origin = state.get("origin")
         if self.further is not None:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
         self.target_family = self.target_family or header.get("target_family")
-        numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
-        self.ids.absorb(arrays, numbers)
-        self.profile.absorb(arrays, numbers)
+        new_indices = np.array([indices[column["name"]] for column in header["columns"]] or [0], np.int32)
+        self.ids.absorb(arrays, new_indices)
+        self.profile.absorb(arrays, new_indices)
 
     @property
     def n_features(self) -> int:
-        """The largest feature there may be so far, plus 1."""
+        """The largest possible feature id so far, plus 1."""
         return self.ids.n_features
 
     def names(self) -> list[str]:
-        """Names of the features by id; hashed features are ``#0``, ``#1``, ..."""
+        """Names of the features, by id; hashed features are ``#0``, ``#1``, ..."""
         known = ["(constant)", *self._number_names]
         if self.hash_bits:
             return known + [f"#{k}" for k in range(self.n_features - len(known))]
         return known + self.ids.names.to_list()
 
     def column_of(self) -> np.ndarray:
-        """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
-        numbers = [place for place, column in enumerate(self.columns) for _ in column.dense_names()]
-        places = np.full(self.n_features, -1, np.int32)
-        places[1 : 1 + len(numbers)] = numbers
+        """For each feature the index of its column; -1 for the constant and for hashed features."""
+        dense_columns = [index for index, column in enumerate(self.columns) for _ in column.dense_names()]
+        column_indices = np.full(self.n_features, -1, np.int32)
+        column_indices[1 : 1 + len(dense_columns)] = dense_columns
         if not self.hash_bits:
-            places[1 + len(numbers) :] = self.ids.names.columns()
-        return places
+            column_indices[1 + len(dense_columns) :] = self.ids.names.columns()
+        return column_indices
 
     def types(self) -> dict[str, Any]:
-        """Arrow types as which a text source should read the columns, so that they are read as in training."""
+        """The Arrow types in which a text source reads the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type for column in self.columns}
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
@@ -315,34 +315,34 @@ class TableEncoder:
         return types
 
     def encode(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """Rows, target and weights of a chunk, which holds the encoder's columns in any order.
+        """Rows, targets and weights of a chunk, which has the encoder's columns in any order.
 
         If ``learning``, new columns, categories and words become features; otherwise they are left out. If
-        ``labelled``, by default as ``learning``, every row must have a target and a weight; if not, the target is None
-        where its column is absent and may hold nulls, and all weights are 1.
+        ``labelled``, by default as ``learning``, every row must have a target and a weight. Otherwise targets may be
+        null, the target is None if its column is absent, and all weights are 1.
         """
-        before = list(self.columns)
+        columns_before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._roles(), *(column.name for column in before)]
-            gone = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, gone, self.typed)
+            known = [*self._roles(), *(column.name for column in columns_before)]
+            na_values = self.na_values if self.typed else (*self.na_values, *NULLS)
+            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, na_values, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
         except DataError:
-            self.columns = before  # a chunk that is refused leaves no trace
+            self.columns = columns_before  # a refused chunk does not change the encoder
             raise
 
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
-        """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
+        """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
         faults = Faults(bad.names_columns)
-        values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
+        values = [converted(column, array, faults) for column, array in self._arrays_of_columns(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = _numbers_of(self, chunk, faults, "weight", learning, bad) if labelled else None
+        weight = _role_numbers(self, chunk, faults, "weight", learning, bad) if labelled else None
         weight = np.ones(chunk.data.num_rows) if weight is None else weight
-        # an estimator learns rows whose targets, groups and exposures it has beside the table
+        # an estimator has targets, groups and exposures outside the table
         has_exposure = labelled or not learning
-        exposure = _numbers_of(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
+        exposure = _role_numbers(self, chunk, faults, "exposure", learning, bad) if has_exposure else None
         groups = _groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
@@ -351,7 +351,7 @@ class TableEncoder:
         return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
     def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:
-        """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
+        """The part of :meth:`encode` that does not depend on other chunks; empty for tables."""
         return chunk
 
     def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
@@ -368,7 +368,7 @@ class TableEncoder:
         return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header for JSON from which :meth:`restore` makes the same encoder."""
+        """Arrays and a JSON header from which :meth:`restore` creates the same encoder."""
         header = written_fields(self) | {"columns": [column.state() for column in self.columns]}
         if self.further is not None:
             header["further"] = asdict(self.further)
@@ -377,7 +377,7 @@ class TableEncoder:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
-        """The encoder whose :meth:`state` was taken."""
+        """The encoder of a :meth:`state`."""
         schema.check_header(header, {"forgotten": schema.Optional(COUNT), "most": schema.Optional(COUNT)}, "encoder")
         fields = restored_fields(cls, header)
         fields["columns"] = [_restored(column, number) for number, column in enumerate(fields["columns"])]
@@ -388,8 +388,8 @@ class TableEncoder:
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
-    def _select(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
-        """The encoder's columns with their arrays in a chunk, checked."""
+    def _arrays_of_columns(self, chunk: Chunk, faults: Faults) -> list[tuple[Any, Any]]:
+        """The encoder's columns and their arrays in a chunk, after checks of their names and types."""
         names, absent = unique_names(chunk), self._absent(chunk)
         chunk_names = set(names)
         present = [column.name for column in self.columns if column.name in chunk_names]
@@ -401,7 +401,7 @@ class TableEncoder:
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
         arrays = {name: present_of(self, chunk.data.column(name), name, faults) for name in present}
-        arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # of later columns nothing is known
+        arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # later columns have no array
         arrays_of_columns = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in arrays_of_columns:
             if array is not None and family(array.type) not in column.families:
@@ -410,11 +410,11 @@ class TableEncoder:
         return arrays_of_columns
 
     def _roles(self) -> tuple[str | None, ...]:
-        """The names of the columns that are no features, by their roles."""
+        """The names of the columns with a role instead of features."""
         return self.target, self.weight, self.group, self.exposure
 
     def _absent(self, chunk: Chunk) -> list[str]:
-        """The columns of the first rows that a chunk lacks."""
+        """The names of the columns, without later ones, that a chunk lacks."""
         present = set(chunk.data.schema.names)
         return [column.name for column in self.columns if not (column.since or column.name in present)]
 
@@ -452,11 +452,11 @@ class TableEncoder:
         n = chunk.data.num_rows
         parts = [column.parts_since(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
-        for place, values in enumerate(values for part in parts for values in part.numbers):
-            numbers[:, place] = values
-        codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
-        sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
-        bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
+        for index, values in enumerate(values for part in parts for values in part.numbers):
+            numbers[:, index] = values
+        codes = [(index, codes) for index, part in enumerate(parts) for codes in part.codes]
+        sources = [MOST_CODES * index + k for index, part in enumerate(parts) for k in range(len(part.codes))]
+        bags = [(index, bags) for index, part in enumerate(parts) for bags in part.bags]
         ids, words = self.ids.chunk_features(n, codes, bags, learning, weight)
         observed = [part.observed for part in parts]
         if learning:
@@ -474,23 +474,23 @@ class TableEncoder:
         )
 
     def has_learned(self, observed: Sequence[Any], n: int, n_rows: int | None = None) -> None:
-        """Add n learned rows to the profile; ``n_rows`` also counts rows that cannot be used."""
+        """Add n learned rows to the profile; ``n_rows`` includes rows that cannot be used."""
         if self.observes:
             self.profile.add(observed, n)
         if self.further is not None:
             self.further.rows += n if n_rows is None else n_rows
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
-        """Replace numbers that are missing, but never were in training, by the median of training."""
-        first = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
-        for k, (place, part) in enumerate(codes):
-            drawn = self.profile.drawn(place)
-            if self.columns[place].kind == Number.kind and first[place + 1] > first[place] and len(drawn):
-                numbers[(ids[:, k] == 0) & (part.places >= 0), first[place]] = np.median(drawn)
+        """Replace missing numbers by the median of training, in columns without missing numbers in training."""
+        starts = np.cumsum([0, *(len(column.dense_names()) for column in self.columns)])
+        for k, (index, part) in enumerate(codes):
+            sample = self.profile.drawn(index)
+            if self.columns[index].kind == Number.kind and starts[index + 1] > starts[index] and len(sample):
+                numbers[(ids[:, k] == 0) & (part.places >= 0), starts[index]] = np.median(sample)
 
 
 def _restored(state: Any, number: int) -> Any:
-    """The column of this number, whose state was taken."""
+    """The column of a state; its number is for messages."""
     where = f"encoder.columns.{number}"
     schema.check_header(state, {"kind": schema.Text(tuple(COLUMN_KINDS))}, where)
     kind = COLUMN_KINDS[state["kind"]]

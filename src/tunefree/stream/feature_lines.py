@@ -1,4 +1,4 @@
-"""Lines of svmlight and Vowpal Wabbit text as batches of sparse rows, and the features that they have."""
+"""Encoders of svmlight and Vowpal Wabbit text: batches of sparse rows, and a dictionary of their features."""
 
 from __future__ import annotations
 
@@ -26,58 +26,58 @@ from tunefree.stream.tokens import (
 )
 
 UNKNOWN = "at least half of the features were never seen in training"
-_MOST_BY_INDEX = 2**22  # indices below have their feature in an array, where it takes less time than in the dictionary
+_MOST_BY_INDEX = 2**22  # ids of smaller indices are cached in an array, which is faster than the dictionary
 
 
 def is_svmlight(line: str) -> bool:
-    """Whether a first line is a label followed by words with a colon; words that start with ``#`` are passed over."""
+    """Whether a first line is a label followed by words with a colon; words that start with ``#`` are ignored."""
     words = line.split()
     pairs = [word for word in words[1:] if not word.startswith("#")]
     return len(words) > 1 and all(":" in word for word in pairs) and "," not in words[0]
 
 
 def is_vw(line: str) -> bool:
-    """Whether a word of a first line starts with a bar."""
+    """Whether any word of a first line starts with a bar."""
     return any(word.startswith("|") for word in line.split())
 
 
 class Prepared(NamedTuple):
-    """A chunk that is tokenized, before its features are looked up."""
+    """A tokenized chunk, whose features are not looked up yet."""
 
     lines: Chunk
     data: np.ndarray  # (bytes,) the text, terminated
-    output: Output
-    scratch: Scratch  # in use for as long as the output
+    output: Output  # views of the scratch arrays
+    scratch: Scratch
 
 
 class LineEncoder:
-    """Turns lines of text into rows of features, and learns which features there are.
+    """Converts lines of text to rows of features, and maintains the dictionary of features.
 
-    Threads may :meth:`prepare` several chunks at once, and chunks are encoded one by one, in the order of the stream.
-    Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if that is 0.
+    Threads may :meth:`prepare` several chunks at once; chunks are encoded one by one, in the order of the stream.
+    Features are hashed to 2^hash_bits ids, or kept in an exact dictionary if ``hash_bits`` is 0.
     """
 
-    is_vw: ClassVar[bool] = False  # whether rows may lack a label, and hold a feature twice, and features have names
+    is_vw: ClassVar[bool] = False  # whether features have names and may be repeated in a row, and labels may be absent
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
+        self._spare: list[Scratch] = []  # scratch arrays not in use; each chunk in progress has separate ones
 
     def prepare(self, lines: Chunk, labelled: bool) -> Prepared:
         """The part of :meth:`encode` that does not depend on other chunks."""
         data = terminated(lines.data)
         try:
             scratch = self._spare.pop()
-        except IndexError:  # asked beforehand, another thread may take the last one
+        except IndexError:  # checking the length first would race with other threads
             scratch = Scratch()
         output = tokenize(data, scratch, self.is_vw, labelled, is_hashed=self.keys.bits > 0)
         return Prepared(lines, data, output, scratch)
 
     def encode(self, chunk: Chunk | Prepared, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """The rows of a chunk of text; new features are learned or, at prediction, left out.
+        """Encode a chunk of text; new features are learned or, at prediction, left out.
 
-        Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
-        otherwise their target is null, and a batch in which no row has a label has no target.
+        If rows must be ``labelled`` (by default when learning), a row without a label is bad. Otherwise its target is
+        null, and a batch without any label has no target.
         """
         must = learning if labelled is None else labelled
         prepared = chunk if isinstance(chunk, Prepared) else self.prepare(chunk, must)
@@ -95,7 +95,7 @@ class LineEncoder:
         return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
     def _report(self, prepared: Prepared, bad: BadRows) -> None:
-        """Report the bad rows."""
+        """Report bad rows."""
         lines, data, output, _ = prepared
         for line, place, kind in output.errors.tolist():
             problem, remedy = MESSAGES[kind]
@@ -111,7 +111,7 @@ class LineEncoder:
             report(problem.format(shown), lines.file, lines.row + line, None, remedy)
 
     def _note_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
-        """Note rows to predict of whose features at most half are known; texts always have some new words."""
+        """Note rows for prediction with at least half of their features unknown; a few new words are normal."""
         lines, ends = prepared.lines, prepared.output.integers[:, 1]
         unknown = np.diff(np.append(0, np.cumsum(ids == 0))[ends], prepend=0)
         is_odd = (unknown > 0) & (2 * unknown >= np.diff(ends, prepend=0))
@@ -120,16 +120,16 @@ class LineEncoder:
             bad.note(UNKNOWN, lines.file, row, rows=int(is_odd.sum()))
 
     def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
-        """The features of the entries, 0 for unknown ones, unless they are learned."""
+        """Return the feature ids of the entries; 0 for unknown ones, which are added instead if learning."""
         raise NotImplementedError
 
     @property
     def n_features(self) -> int:
-        """The largest feature id there may be so far, plus 1."""
+        """The largest possible feature id so far, plus 1."""
         return dictionary.n_features(self.keys)
 
     def names(self) -> list[str]:
-        """Names by feature id; where features are hashed, numbers of buckets."""
+        """Return names by feature id; if features are hashed, the numbers of the buckets."""
         hashed = [f"(hash {i})" for i in range(1 << self.keys.bits)] if self.keys.bits else None
         return ["(constant)", *(self._known_names() if hashed is None else hashed)]
 
@@ -137,32 +137,32 @@ class LineEncoder:
         raise NotImplementedError
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays, and a header that JSON can hold, from which the class method ``restore`` makes the same encoder."""
+        """Return arrays and a JSON-compatible header, from which the class method ``restore`` creates this encoder."""
         raise NotImplementedError
 
 
 class SvmlightEncoder(LineEncoder):
-    """Turns lines of svmlight text into batches.
+    """Converts lines of svmlight text to batches.
 
-    An exact dictionary of indices is kept, or indices are hashed to 2^hash_bits features, and the values of features
-    that collide are summed. If ``zero_based``, 0 is an index; it becomes one when it occurs. ``has_queries`` tells
+    Indices are kept in an exact dictionary, or hashed to 2^hash_bits features; the values of colliding features are
+    summed. ``zero_based`` is whether indices begin at 0; it becomes true when index 0 occurs. ``has_queries`` is
     whether the first rows have query numbers (``qid:``), which are not used.
     """
 
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         super().__init__(hash_bits)
-        self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
+        self.zero_based, self._id_by_index = zero_based, np.zeros(1, np.int32)  # the last id, 0, is for larger indices
         self.has_queries, self._is_new = False, True
 
     @classmethod
     def of_indices(cls, n: int) -> SvmlightEncoder:
-        """The encoder that knows the indices 1 to n, as the features of these numbers."""
+        """Create an encoder that knows the indices 1 to n, as the features 1 to n."""
         encoder = cls()
         encoder.keys, _ = dictionary.lookup(encoder.keys, np.arange(1, n + 1, dtype=np.uint64))
         return encoder
 
     def ids_of(self, columns: np.ndarray, learning: bool = False) -> np.ndarray:
-        """The features of columns from 0 on, the first having the smallest index; 0 for one never learned."""
+        """Return the feature ids of columns; column 0 is the smallest index. The id of an unknown column is 0."""
         indices = columns.astype(np.uint64) + np.uint64(not self.zero_based)
         self.keys, ids = dictionary.lookup(self.keys, indices, learning)
         return ids
@@ -175,19 +175,19 @@ class SvmlightEncoder(LineEncoder):
         if self.keys.bits:
             self.keys, ids = dictionary.lookup(self.keys, indices, learning)
             return ids
-        known, largest = self._by_index, min(int(indices.max(initial=0)), _MOST_BY_INDEX - 1)
-        if largest >= len(known) - 1:
-            self._by_index = known = np.zeros(2 * largest + 2, np.int32)  # and filled anew as indices occur
-        ids = known.take(indices.view(np.int64), mode="clip")
+        cache, largest = self._id_by_index, min(int(indices.max(initial=0)), _MOST_BY_INDEX - 1)
+        if largest >= len(cache) - 1:
+            self._id_by_index = cache = np.zeros(2 * largest + 2, np.int32)  # refilled as indices occur
+        ids = cache.take(indices.view(np.int64), mode="clip")
         missing = np.flatnonzero(ids == 0)
         if len(missing):
             self.keys, ids[missing] = dictionary.lookup(self.keys, indices[missing], learning)
-            small = missing[indices[missing] < len(known) - 1]
-            known[indices[small].view(np.int64)] = ids[small]
+            small = missing[indices[missing] < len(cache) - 1]
+            cache[indices[small].view(np.int64)] = ids[small]
         return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Add the features that an encoder like this has learned from rows that follow, given by its state."""
+        """Add the features of another encoder of this kind, given by its state, which read later rows."""
         self.zero_based = self.zero_based or header["zero_based"]
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"])
 
@@ -199,7 +199,7 @@ class SvmlightEncoder(LineEncoder):
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> SvmlightEncoder:
-        """The encoder that was stored."""
+        """Restore a saved encoder."""
         check_header(header, {"hash_bits": HASH_BITS, "zero_based": Flag()}, "encoder")
         encoder = cls(header["hash_bits"], header["zero_based"])
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
@@ -207,11 +207,11 @@ class SvmlightEncoder(LineEncoder):
 
 
 class VWEncoder(LineEncoder):
-    """Turns lines of Vowpal Wabbit text into batches.
+    """Converts lines of Vowpal Wabbit text to batches.
 
-    Features are known by namespace and name; the values of a feature that occurs twice in a row are summed. Their names
-    are ``namespace^feature``, or ``feature`` in the namespace without a name. They are kept in an exact dictionary, or
-    hashed to 2^hash_bits features: then the values of features that collide are summed, and no names are kept.
+    A feature is identified by namespace and name; the values of a feature that occurs twice in a row are summed. Its
+    name is ``namespace^feature``, or ``feature`` in the namespace without a name. Features are kept in an exact
+    dictionary, or hashed to 2^hash_bits ids: then the values of colliding features are summed, and no names are kept.
     """
 
     is_vw = True
@@ -221,18 +221,18 @@ class VWEncoder(LineEncoder):
         self._names = [_array_of(np.zeros(0, np.uint8), np.zeros(0, np.int64))]  # in the order of their ids
 
     def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
-        known, output = self.keys.count, prepared.output
+        n_known, output = self.keys.count, prepared.output
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
-        if self.keys.count > known:
-            sizes = np.empty(self.keys.count - known, np.int64)
-            new = prepared.data, ids, output.places, self.keys.first + known, sizes
+        if self.keys.count > n_known:
+            sizes = np.empty(self.keys.count - n_known, np.int64)
+            new = prepared.data, ids, output.places, self.keys.first + n_known, sizes
             names = np.empty(copy_names(*new, np.empty(0, np.uint8)), np.uint8)
             copy_names(*new, names)
             self._names.append(_array_of(names, sizes))
         return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Add the features that an encoder like this has learned from rows that follow, given by its state."""
+        """Add the features of another encoder of this kind, given by its state, which read later rows."""
         if self.keys.bits:
             return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
@@ -243,13 +243,13 @@ class VWEncoder(LineEncoder):
         return [name.decode("utf-8", "backslashreplace") for name in pa.concat_arrays(self._names).to_pylist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        places, text = bytes_of(pa.concat_arrays(self._names))
-        names = {"names": text[places[0] : places[-1]].copy(), "name_sizes": np.diff(places).astype(np.int64)}
+        offsets, text = bytes_of(pa.concat_arrays(self._names))
+        names = {"names": text[offsets[0] : offsets[-1]].copy(), "name_sizes": np.diff(offsets).astype(np.int64)}
         return {"keys": dictionary.save(self.keys), **names}, {"hash_bits": self.keys.bits}
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> VWEncoder:
-        """The encoder that was stored."""
+        """Restore a saved encoder."""
         check_header(header, {"hash_bits": HASH_BITS}, "encoder")
         encoder = cls(header["hash_bits"])
         encoder.keys = dictionary.restore(arrays["keys"], bits=header["hash_bits"])
@@ -261,7 +261,7 @@ class VWEncoder(LineEncoder):
 
 
 def _array_of(names: np.ndarray, sizes: np.ndarray) -> Any:
-    """Names that lie one after the other as an Arrow array; their bytes may be any."""
+    """Convert concatenated names of any bytes to an Arrow array."""
     buffers = [None, pa.py_buffer(np.append(0, np.cumsum(sizes))), pa.py_buffer(np.ascontiguousarray(names))]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
@@ -275,17 +275,17 @@ def _tags(data: np.ndarray, output: Output) -> list[str]:
 
 
 def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:
-    """The rows of an output, whose keys have the ids, without id 0; same ids of a row are summed if ``merge``."""
+    """Convert an output to rows, given the ids of its keys; leave out id 0, and sum equal ids of a row if ``merge``."""
     features, values = ids, output.values
     pointers = np.concatenate([[0], output.integers[:, 1]])
-    known = ids > 0
-    if not known.all():
-        pointers = np.concatenate([[0], np.cumsum(known)])[pointers]
-        features, values = features[known], values[known]
+    is_known = ids > 0
+    if not is_known.all():
+        pointers = np.concatenate([[0], np.cumsum(is_known)])[pointers]
+        features, values = features[is_known], values[is_known]
     if merge:
         slots = 8 << int(np.diff(pointers).max(initial=0)).bit_length()
-        kept = merge_entries(
+        n_entries = merge_entries(
             pointers, features, values, np.zeros(slots, np.uint64), np.zeros(slots, np.int64), dictionary.SEED
         )
-        features, values = features[:kept], values[:kept]
+        features, values = features[:n_entries], values[:n_entries]
     return rows.sparse(pointers, features, values.copy())

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from tunefree.core.errors import DataError
 
-LONGEST_LINE = 1 << 26  # bytes; a longer line is refused rather than let it fill the memory
+LONGEST_LINE = 1 << 26  # bytes; a longer line is an error, because it might exhaust the memory
 COMPRESSIONS = {
     ".gz": "gzip",
     ".bz2": "bz2",
@@ -22,7 +22,7 @@ COMPRESSIONS = {
     ".xz": "xz",
     ".br": "brotli",
     ".zip": "zip",
-}  # the method of each extension, as Arrow calls it
+}  # compression method of each extension, by its name in Arrow
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?")  # other digits, such as 007, are codes
 ESCAPES = ("backslash", "quote")  # before a double quote in a quoted value of CSV
@@ -33,36 +33,36 @@ class Partition(NamedTuple):
 
     name: str
     text: str | None  # the value; None where it is missing
-    is_number: bool  # whether all values of the name are numbers
-    varies: bool  # whether it has several values
+    is_number: bool  # whether all values of this name are numbers
+    varies: bool  # whether this name has several values
 
 
 class TextFile(str):
-    """The name of a text file, with options of the text."""
+    """The name of a text file, with options for reading it."""
 
-    encoding: str | None = None  # None for UTF-8, or UTF-16 where its first bytes say so
+    encoding: str | None = None  # None for UTF-8, or UTF-16 if the file begins with its byte-order mark
     longest_line: int = LONGEST_LINE  # bytes
-    chunk_size: int | None = None  # bytes of each chunk after the first; None for as many as usual
+    chunk_size: int | None = None  # bytes of each chunk after the first; None for the default
     escape: str | None = None  # one of ESCAPES; guessed if None
-    end: int | None = None  # bytes of the text after which it is read no further, at a line end; None for all of it
-    partitions: tuple[Partition, ...] = ()  # those that it lies in
+    end: int | None = None  # offset of a line end at which reading stops; None for the end of the file
+    partitions: tuple[Partition, ...] = ()  # from the folders of its path
 
-    def __new__(cls, name: str, **said: Any) -> TextFile:
-        """The name, with some of these attributes."""
+    def __new__(cls, name: str, **options: Any) -> TextFile:
+        """Create the name, with values of some of these attributes."""
         path = super().__new__(cls, name)
-        vars(path).update(said)
+        vars(path).update(options)
         return path
 
     def __getnewargs_ex__(self) -> tuple[Any, ...]:
         return (str(self),), vars(self)
 
     def but(self, **changes: Any) -> TextFile:
-        """A copy of the file with other options."""
+        """Return a copy with some options changed."""
         return TextFile(str(self), **vars(self) | changes)
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """The files of paths, patterns and directories, sorted for each, without hidden ones (``.``, ``_``); "-" stays."""
+    """List the files of paths, patterns and directories (without ``.*``, ``_*``), sorted for each of them; keep "-"."""
     files: list[str] = []
     for path in paths:
         if path == "-" or os.path.isfile(path):
@@ -83,7 +83,7 @@ def expand(paths: Sequence[str]) -> list[str]:
 
 
 def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
-    """The partitions that each of some files lies in, by their paths."""
+    """Return the partitions of each file, by the folders of its path."""
     folders = [_named_folders(file) for file in files]
     texts: dict[str, set[str | None]] = {}
     for folder in folders:
@@ -103,7 +103,7 @@ def _named_folders(file: str) -> dict[str, str | None]:
 
 
 def check_not_read(output: str | os.PathLike[str], files: Iterable[str]) -> None:
-    """Raise a DataError if a file to be written is one of those to be read, by whatever path or link."""
+    """Raise a DataError if the output is the same file as one of the inputs, even by another path or link."""
     for file in files:
         if _is_same(output, file):
             raise DataError(f"would be written over {display_name(file)}", str(output), remedy="name another output")
@@ -113,10 +113,10 @@ def _is_same(output: str | os.PathLike[str], file: str) -> bool:
     try:
         read = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
         return os.path.samestat(os.stat(output), read)
-    except (OSError, ValueError, AttributeError):  # one of them is not there, or standard input is no file
+    except (OSError, ValueError, AttributeError):  # a file does not exist, or standard input is not a file
         return False
 
 
 def display_name(file: str) -> str:
-    """The name of a file in messages."""
+    """Return the name of a file in messages."""
     return "standard input" if file == "-" else file

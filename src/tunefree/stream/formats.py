@@ -1,7 +1,7 @@
 """The registry of file formats. To add a format, write one file that reads it and one entry here.
 
 An entry names the code that reads the format as ``"module:attribute"``. That module is imported when a file of the
-format is opened, so that the command line can list all formats without importing any reader.
+format is first opened, so that the command line can list all formats without importing any reader.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from tunefree.core import registry
 from tunefree.core.errors import DataError
 from tunefree.stream.files import COMPRESSIONS
 
-TABLE = "table"  # the kind of all tables, whatever their format
+TABLE = "table"  # the kind of all table formats
 
 
 class Format(NamedTuple):
     """A file format: its name, how its files are recognised, and the code that reads them.
 
-    A format is one of two kinds. A *table* has a ``reader`` that turns files into record batches, which one encoder for
-    all tables turns into features. Any other format is *text whose lines are rows*, and has an ``encoder`` of its own
-    that turns lines into features.
+    A format is of one of two kinds. A *table* has a ``reader``, which converts files to record batches; one encoder
+    for all tables converts these to features. Any other format is *text whose lines are rows*, and has its own
+    ``encoder``, which converts lines to features.
 
     Parameters
     ----------
     name, title : str
-        What ``--format`` and ``open_source``, and what help texts call it.
+        The name for ``--format`` and ``open_source``, and the name in help texts.
     extensions : tuple of str, default=()
-        In lower case and with their dot. An extension of a compression may follow.
+        File name extensions, in lower case and with their dot. An extension of a compression may follow.
     recognise : callable or str, optional
-        Whether the first line of a text, without white space around it, is of this format; asked where the extension
-        does not tell. If None, it is recognised by the extension only.
+        Function from the first line of a text, stripped of white space, to whether it is of this format; called if the
+        extension is unknown. If None, the format is recognised by the extension only.
     reader : TableReader or str, optional
         For tables: see :class:`tunefree.stream.tables.TableReader`.
     encoder : type or str, optional
         For lines: a class such as :class:`tunefree.stream.feature_lines.LineEncoder`.
     text : bool, default=True
-        Whether files are text, which may be compressed, and may come from standard input.
+        Whether files are text, which may be compressed and may come from standard input.
     typed : bool, default=True
-        For tables: whether values have types. Else all columns are strings, and what they hold is found for them.
+        For tables: whether values have types. If False, all columns are strings, and their types are inferred.
 
     Examples
     --------
@@ -59,11 +59,11 @@ class Format(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The encoder that its rows need: "table", or the format's own name. Model files record it."""
+        """The kind of encoder for its rows: "table", or the name of the format. Model files record it."""
         return TABLE if self.encoder is None else self.name
 
 
-# A first line is shown to the formats in this order, so the one that accepts most lines comes last.
+# The formats are asked in this order to recognise a first line, so a format that accepts many lines comes late.
 _HERE = "tunefree.stream"
 _JSON, _CSV, _LINES = (f"{_HERE}.{module}" for module in ("jsonlines", "delimited", "feature_lines"))
 _SVM_EXTENSIONS, _ARROW_EXTENSIONS = (".svm", ".svmlight", ".libsvm"), (".feather", ".arrow", ".arrows", ".ipc")
@@ -78,11 +78,10 @@ _formats: tuple[Format, ...] = (
 
 
 def register(format: Format) -> None:
-    """Add a format to those that ``open_source``, the command line and model files of this process know.
+    """Add a format for ``open_source``, the command line and model files of this process.
 
-    Formats registered later are asked first whether a file is theirs. A format of the same name is replaced. A
-    ValueError is raised if it has both or neither of reader and encoder, or an extension that no file name can end
-    with.
+    A format registered later is asked earlier to recognise a file. A format of the same name is replaced. A ValueError
+    is raised if the format has both or neither of reader and encoder, or an invalid extension.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def register(format: Format) -> None:
 
 
 def named(name: str) -> Format:
-    """The format of a name; a DataError that lists all if there is none."""
+    """Return the format of a name; if there is none, raise a DataError that lists all names."""
     format = next((format for format in _formats if format.name == name), None)
     if format is None:
         raise DataError(f"there is no format {name!r}", remedy=f"choose one of {', '.join(names())}")
@@ -111,26 +110,26 @@ def named(name: str) -> Format:
 
 
 def names() -> list[str]:
-    """Names of all formats, in alphabetical order."""
+    """Return the names of all formats, in alphabetical order."""
     return sorted(format.name for format in _formats)
 
 
 def titles() -> list[str]:
-    """The names of the formats in help texts, in alphabetical order."""
+    """Return the names of the formats in help texts, in alphabetical order."""
     return sorted((format.title for format in _formats), key=str.lower)
 
 
 def by_extension(file: str) -> Format | None:
-    """The format that a file name's extension tells, or None; extensions of compressions are passed over."""
+    """Return the format of a file name's extension, or None; extensions of compressions are ignored."""
     extensions = [extension.lower() for extension in Path(file).suffixes if extension.lower() not in COMPRESSIONS]
     return next((format for format in _formats if extensions and extensions[-1] in format.extensions), None)
 
 
 def by_line(line: str) -> Format | None:
-    """The first format that recognises a line, or None."""
+    """Return the first format that recognises a line, or None."""
     return next((format for format in _formats if format.recognise and load(format.recognise)(line)), None)
 
 
-def load(named: Any) -> Any:
-    """The object that a string ``"module:attribute"`` names; any other object as it is."""
-    return registry.load(named) if isinstance(named, str) else named
+def load(reference: Any) -> Any:
+    """Import the object named by a string ``"module:attribute"``; return any other object unchanged."""
+    return registry.load(reference) if isinstance(reference, str) else reference

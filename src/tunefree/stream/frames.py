@@ -1,4 +1,4 @@
-"""Tables in memory as chunks: pandas, polars, whatever has Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
+"""Tables in memory as chunks: pandas, polars, objects with Arrow's PyCapsule interface, dicts of arrays, NumPy arrays.
 
 Chunks are converted one at a time, so that a table is never copied as a whole.
 """
@@ -20,16 +20,16 @@ from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.tables import rows_of_a_chunk
 
 _LEFT_OUT = "the index of a pandas frame, left out"
-_INDEX = re.compile(r"__index_level_\d+__")  # how pandas names an index without a name, also in files
+_INDEX = re.compile(r"__index_level_\d+__")  # the name that pandas gives an unnamed index in Arrow and in files
 
 
 def index_columns(names: Sequence[str], kept: Collection[str]) -> list[str]:
-    """Columns that are the index of a pandas frame, and not ``kept``."""
+    """Names of columns that are the index of a pandas frame, except for ``kept`` ones."""
     return [name for name in names if _INDEX.fullmatch(name) and name not in kept]
 
 
 def without_index(chunk: Chunk, kept: Collection[str], bad: BadRows, remedy: str) -> Chunk:
-    """A chunk without such columns, which are noted; ``remedy`` says what keeps a column, with a place for its name."""
+    """A chunk without these columns, which are noted; ``remedy`` is a format string for the name of the column."""
     index = index_columns(chunk.data.schema.names, kept)
     for name in index:
         bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy.format(name))
@@ -47,8 +47,8 @@ def read_frame(
     """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
     A table is a DataFrame of pandas or polars, a dict of arrays, a two-dimensional array, whose columns are named x0,
-    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. An index of pandas without a
-    name is left out, unless it is ``kept``.
+    x1, ..., or anything else with ``__arrow_c_stream__`` or ``__arrow_c_array__``. The index of a pandas frame
+    is left out if it has no name, unless it is ``kept``.
     """
     check_has_columns(frame, name)
     frame, row = unmasked(frame), start.row
@@ -72,7 +72,7 @@ def read_frame(
 
 
 def check_has_columns(frame: Any, name: str) -> None:
-    """Raise a DataError if an object that holds values has no rows and columns."""
+    """Raise a DataError if an object is not two-dimensional."""
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
@@ -89,7 +89,7 @@ def check_has_columns(frame: Any, name: str) -> None:
 
 
 def unmasked(array: Any) -> Any:
-    """An array whose masked values are missing; anything else unchanged."""
+    """A masked array as an array with missing values; other objects unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if not np.ma.is_masked(array):
@@ -99,7 +99,7 @@ def unmasked(array: Any) -> Any:
 
 
 def cut(batches: Iterable[Any], start: int, size: int) -> Iterator[Any]:
-    """The record batches from a row on, cut to a number of rows."""
+    """The record batches from row ``start`` on, cut to at most ``size`` rows."""
     for batch in batches:
         for first in range(min(start, batch.num_rows), batch.num_rows, size):
             yield batch.slice(first, size)
@@ -107,7 +107,7 @@ def cut(batches: Iterable[Any], start: int, size: int) -> Iterator[Any]:
 
 
 def _stream_batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    """The record batches of an Arrow stream, whose source, such as a query, may fail at any time by any exception."""
+    """The record batches of an Arrow stream. Its source, such as a query, may raise any exception at any time."""
     rows = 0  # read so far
     try:
         is_stream = hasattr(frame, "__arrow_c_stream__")
@@ -124,8 +124,8 @@ def _stream_batches(frame: Any, start: int, chunk_rows: int | None, name: str) -
 
 
 def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
-    """The rows of a table that has no Arrow arrays, converted a part at a time."""
-    make: Callable[..., Any]  # a part of a column as an Arrow array
+    """The record batches of a table without Arrow arrays, which is converted in parts."""
+    make: Callable[..., Any]  # part of a column -> Arrow array
     if is_pandas(frame):
         names, make = [str(column) for column in frame.columns], _series_array
         columns = [column for _, column in frame.items()]
@@ -133,7 +133,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         if frame.ndim != 2:
             remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
             raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
-        names, columns = [f"x{place}" for place in range(frame.shape[1])], [*frame.T]
+        names, columns = [f"x{column}" for column in range(frame.shape[1])], [*frame.T]
         make = number_array if frame.dtype == np.float64 else _as_array
     else:
         names, make = [str(key) for key in frame], _as_array
@@ -141,8 +141,8 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
     lengths = [len(column) for column in columns]
     n_rows = max(lengths, default=0)
     if lengths != [n_rows] * len(names):
-        described = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
-        raise DataError(f"columns differ in length: {described}", name, remedy="give all the same length")
+        lengths_by_name = ", ".join(f"{label!r} {length}" for label, length in zip(names, lengths, strict=True))
+        raise DataError(f"columns differ in length: {lengths_by_name}", name, remedy="give all the same length")
     size = chunk_rows or rows_of_a_chunk(len(names))
     for first in range(start, n_rows, size):
         part, is_whole = slice(first, first + size), first == 0 and size >= n_rows
@@ -152,18 +152,18 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
 
 
 def _series_array(column: Any) -> Any:
-    """A column of pandas; its array is taken without pandas, which answers slowly what an array can do."""
+    """A part of a pandas column as an Arrow array. Its extension array is converted directly, which is faster."""
     if isinstance(column.dtype, np.dtype):
         return pa.array(column.to_numpy(), from_pandas=True)
     if type(column.dtype).__name__ == "SparseDtype":
         return pa.array(column.array.to_dense(), from_pandas=True)
     if type(getattr(getattr(column.dtype, "categories", None), "dtype", None)).__name__ == "IntervalDtype":
-        column = column.cat.rename_categories(str)  # as pandas.cut makes them
+        column = column.cat.rename_categories(str)  # the result of pandas.cut
     return pa.array(column.array if hasattr(column.array, "__arrow_array__") else column, from_pandas=True)
 
 
 def _as_array(column: Any) -> Any:
-    """A chunk of a column; a pyarrow.ChunkedArray as one array."""
+    """A part of a column as one Arrow array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
 
 
@@ -186,6 +186,6 @@ def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any],
 
 
 def is_pandas(frame: Any) -> bool:
-    """Whether this is a DataFrame of pandas."""
-    pandas = sys.modules.get("pandas")  # whoever passes a DataFrame has imported it
+    """Whether an object is a pandas DataFrame."""
+    pandas = sys.modules.get("pandas")  # imported, if a DataFrame exists
     return pandas is not None and isinstance(frame, pandas.DataFrame)

@@ -1,9 +1,9 @@
-"""An exact, growing dictionary from 64-bit keys to feature ids, and the hash that turns names into keys.
+"""An exact, growing dictionary from 64-bit keys to feature ids, and the hash function from names to keys.
 
-Ids are given in the order of first appearance, so they do not depend on where batches are cut. The table is open
-addressing with linear probing, at most half full. A slot holds the number of a key, and the keys lie apart in the order
-of their ids, as they are saved: a table of keys would take four times the memory, most of it empty. That any two of n
-names share a key has a probability of about n^2 / 2^65: 3e-8 for a million.
+Ids are assigned in the order of first appearance, so they do not depend on the borders of batches. The hash table uses
+open addressing with linear probing and is at most half full. A slot has the index of a key in a separate array of keys,
+ordered by id, as in files: a table of the keys themselves would need four times the memory, mostly for empty slots. The
+probability that any two of n names have the same key is about n^2 / 2^65: 3e-8 for a million names.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError, ModelError
 
 LARGEST_ID = 2**31 - 2
-MOST_CODES = 16  # of one column
-MOST_SHARES = 64  # codes of a column that stand for one that is new
+MOST_CODES = 16  # maximum codes of one column in a row
+MOST_SHARES = 64  # maximum known codes of a column whose average replaces a new code
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # SplitMix64's
 _FIRST_SLOTS = 1024
-# Of this process: a file of keys that all belong to one slot could be made for a seed that is known. No id, and no
-# other output, depends on it.
+# Random for each process: with a known seed, a hostile file could have keys that all map to the same slot. Neither ids
+# nor any other output depend on it.
 SEED = secrets.randbits(63)
 
 
 class Keys(NamedTuple):
-    """The dictionary. Its arrays are changed in place, and replaced by larger ones when they are full."""
+    """The dictionary. Its arrays are modified in place, and replaced by larger ones when they are full."""
 
-    # The place of the key in ``known``, plus 1; 0 where the slot is empty. Their number is a power of two.
+    # Index of the key in ``known``, plus 1; 0 in an empty slot. The number of slots is a power of two.
     slots: Annotated[np.ndarray, "int32[slots]"]
     known: Annotated[np.ndarray, "uint64[capacity]"]  # keys in the order of their ids; half as many as slots
-    count: int  # type: ignore[assignment]  # keys known
-    first: int  # the id of the first key
-    bits: int  # hashing: the ids are `bits` bits of the key and no key is kept; 0: exact
-    seed: int = SEED  # decides the slots, and nothing else
+    count: int  # type: ignore[assignment]  # number of known keys
+    first: int  # id of the first key
+    bits: int  # above 0 for hashing: an id is this many bits of the key, and keys are not stored; 0 if exact
+    seed: int = SEED  # affects the slots only
 
 
 def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
-    """An empty dictionary with room for so many keys, or with ``bits`` > 0 a hashing to 2^bits ids."""
+    """Create an empty dictionary with room for ``capacity`` keys, or with ``bits`` > 0 a hashing to 2^bits ids."""
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
     size = max(_FIRST_SLOTS, 1 << max(2 * capacity - 1, 0).bit_length())
@@ -50,15 +50,15 @@ def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
 
 
 def n_features(keys: Keys) -> int:
-    """The largest id there may be so far, plus 1."""
+    """Return the largest possible id so far, plus 1."""
     return keys.first + (1 << keys.bits if keys.bits else keys.count)
 
 
 def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.ndarray]:
-    """The dictionary, which replaces the one passed, and the ids of keys; new ones are added, or have the id 0."""
+    """Return the updated dictionary and the ids of keys; unknown keys are added, or get the id 0 without ``add``."""
     flat = np.ascontiguousarray(array.reshape(-1), np.uint64)
     ids, progress = np.empty(len(flat), np.int32), np.array([keys.count, 0])
-    slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies of mapped files
+    slots, known = (np.require(array, requirements="W") for array in (keys.slots, keys.known))  # copies if read-only
     keys = keys._replace(slots=slots, known=known)
     while True:
         look_up(keys, flat, ids, progress, add)
@@ -69,82 +69,82 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
 
 
 def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
-    """The ids here of the keys of another dictionary that begins at the same id, by their ids there."""
+    """Map the ids of another dictionary with the same first id, whose keys are ``known``, to the ids in this one."""
     if keys.bits:
         return np.arange(n_features(keys), dtype=np.int32)
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
 
 
-def without(keys: Keys, places: np.ndarray) -> Keys:
-    """The dictionary without the keys at some places, which are free then; the ids of the others stay."""
-    left = np.setdiff1d(keys.slots[keys.slots > 0] - 1, places)
-    keys.known[places] = 0
-    return placed(keys._replace(slots=np.zeros_like(keys.slots)), left, keys.known[left])
+def without(keys: Keys, indices: np.ndarray) -> Keys:
+    """Remove the keys at some indices, which are then free; the other ids do not change."""
+    remaining = np.setdiff1d(keys.slots[keys.slots > 0] - 1, indices)
+    keys.known[indices] = 0
+    return placed(keys._replace(slots=np.zeros_like(keys.slots)), remaining, keys.known[remaining])
 
 
-def placed(keys: Keys, places: np.ndarray, array: np.ndarray) -> Keys:
-    """The dictionary with keys that it does not know at places that are free."""
-    keys.known[places] = array
-    move((places + 1).astype(np.int32), keys)
+def placed(keys: Keys, indices: np.ndarray, array: np.ndarray) -> Keys:
+    """Add unknown keys at free indices."""
+    keys.known[indices] = array
+    move((indices + 1).astype(np.int32), keys)
     return keys
 
 
 def save(keys: Keys) -> np.ndarray:
-    """The keys in the order of their ids."""
+    """Return the keys in the order of their ids."""
     return keys.known[: keys.count].copy()
 
 
 def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
-    """The dictionary whose keys were saved; some places (f,) may be free. A ModelError if a key is there twice."""
-    places = np.delete(np.arange(len(known)), [] if free is None else free)
+    """Restore a dictionary from saved keys and free indices (f,); raise a ModelError if a key occurs twice."""
+    indices = np.delete(np.arange(len(known)), [] if free is None else free)
     keys = create(first, bits, len(known))._replace(count=len(known))
-    keys = placed(keys, places, known[places])
-    if np.count_nonzero(keys.slots) < len(places):
+    keys = placed(keys, indices, known[indices])
+    if np.count_nonzero(keys.slots) < len(indices):
         raise ModelError("a feature is known twice")
     return keys
 
 
 @lru_cache(1 << 12)
 def hash_name(name: str, seed: int = 0) -> int:
-    """The key of one name; it can be the seed of the names below it (a column's or a namespace's)."""
+    """Return the key of a name. The key of a column or namespace is the seed for the names in it."""
     data = np.frombuffer(name.encode(), np.uint8)
     return int(hash_strings(np.array([0, len(data)]), data, seed)[0])
 
 
 @lru_cache(maxsize=4096)
 def missing_key(column: str) -> int:
-    """The key of the feature that says that a column is missing."""
+    """Return the key of the indicator feature of a column's missing values."""
     return hash_name("missing", hash_name(column))
 
 
 def category_seed(column: str) -> int:
-    """The seed of the keys of a column's categories."""
+    """Return the seed for the keys of a column's categories."""
     return hash_name("=", hash_name(column))
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
-    """The fraction of all possible keys below each key, in single precision."""
+    """Map keys to numbers from 0 to 1 (key / 2^64), in single precision."""
     return (keys / 2.0**64).astype(np.float32)
 
 
 def averages(
-    keys: Keys, columns: np.ndarray, column: int, rows: np.ndarray, drawn: np.ndarray
+    keys: Keys, columns: np.ndarray, column: int, rows: np.ndarray, sample: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, features and values that stand for a code that is new in some rows: shares of the column's known codes.
+    """Replace a code that is new in some rows by the frequencies of the column's codes: rows, features and values.
 
-    ``columns`` (keys,) has the column of each key, and ``drawn`` its values in a sample of rows, as numbers.
+    ``columns`` (keys,) has the column of each key. ``sample`` has the column's codes in a sample of rows, as numbers.
     """
-    places, drawn = np.flatnonzero(columns == column), np.sort(drawn)
-    numbers = as_number(keys.known[places])
-    counts = np.searchsorted(drawn, numbers, "right") - np.searchsorted(drawn, numbers, "left")
-    kept = np.argsort(-counts, kind="stable")[:MOST_SHARES]
-    kept = kept[counts[kept] > 0]
-    features, shares = (keys.first + places[kept]).astype(np.int32), counts[kept] / max(len(drawn), 1)
+    indices, sample = np.flatnonzero(columns == column), np.sort(sample)
+    numbers = as_number(keys.known[indices])
+    counts = np.searchsorted(sample, numbers, "right") - np.searchsorted(sample, numbers, "left")
+    frequent = np.argsort(-counts, kind="stable")[:MOST_SHARES]
+    frequent = frequent[counts[frequent] > 0]
+    features, shares = (keys.first + indices[frequent]).astype(np.int32), counts[frequent] / max(len(sample), 1)
     return np.repeat(rows, len(features)), np.tile(features, len(rows)), np.tile(shares, len(rows))
 
 
 def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarray:
-    """The keys (uint64) of strings in the layout of Arrow."""
+    """Return the keys (uint64) of strings in the layout of Arrow."""
     offsets = np.asarray(offsets, np.int64)
     padded = np.append(np.asarray(data, np.uint8)[offsets[0] : offsets[-1]], np.zeros(8, np.uint8))
     hashes = np.empty(len(offsets) - 1, np.uint64)
@@ -153,7 +153,7 @@ def hash_strings(offsets: ArrayLike, data: ArrayLike, seed: int = 0) -> np.ndarr
 
 
 def _enlarged(keys: Keys) -> Keys:
-    """A copy of the dictionary with twice the capacity."""
+    """Copy the dictionary to one with twice the capacity."""
     capacity = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
     if keys.count >= capacity:
         remedy = "hash the features with `hash_bits`, or ignore columns that are different in every row"

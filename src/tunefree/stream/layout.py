@@ -1,4 +1,4 @@
-"""The features of each part of each column: dates have several parts, and hashed features are one part together."""
+"""The mapping of features to parts of columns: a date has several parts, and all hashed features form one part."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from tunefree.stream.keys import MOST_CODES
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
-MISSING = "(missing)"  # label of the code that says that a column is missing
-_KINDS = {"number": NUMBERS, "text": WORDS, "bag": WORDS, "vector": WORDS}  # of columns with one part, not codes
+MISSING = "(missing)"  # label of the code of a missing value
+_KINDS = {"number": NUMBERS, "text": WORDS, "bag": WORDS, "vector": WORDS}  # part kinds of columns with one part
 
 
 class Part(NamedTuple):
@@ -27,64 +27,64 @@ class Layout(NamedTuple):
 
     parts: list[Part]
     feature_parts: np.ndarray  # (d,) int64: the part of each feature, -1 for the constant
-    names: Sequence[str]  # of the features
-    columns: list[Any]  # of the encoder of a table, else none
+    names: Sequence[str]  # names of the features
+    columns: list[Any]  # columns of the encoder of a table; else empty
 
     @classmethod
     def of_array(cls, names: Sequence[str]) -> Layout:
-        """Each column of an array is a part."""
+        """Create the layout of an array: each column is a part."""
         parts = [Part(name, name, NUMBERS) for name in names]
         return cls(parts, np.arange(-1, len(parts)), ["(constant)", *names], [])
 
     @classmethod
     def of_encoder(cls, encoder: Any) -> Layout:
-        """The layout of the features of an encoder as they are now; without known columns each feature is a part."""
+        """Create the layout of an encoder's current features; if it has no columns, each feature is a part."""
         names, columns = encoder.names(), getattr(encoder, "columns", None)
         if columns is None:
             return cls.of_array(names[1:])
-        parts, places = [part for column in columns for part in parts_of(column)], encoder.column_of()
+        parts, column_indices = [part for column in columns for part in parts_of(column)], encoder.column_of()
         starts = np.cumsum([0, *(len(parts_of(column)) for column in columns)])
-        feature_parts = np.append(starts, -1)[places]
-        by_name = {(part.column, part.name[:-1]): number for number, part in enumerate(parts)}
-        for j in np.flatnonzero(np.isin(places, np.flatnonzero(np.diff(starts) > 1))).tolist():
+        feature_parts = np.append(starts, -1)[column_indices]
+        by_name = {(part.column, part.name[:-1]): index for index, part in enumerate(parts)}
+        for j in np.flatnonzero(np.isin(column_indices, np.flatnonzero(np.diff(starts) > 1))).tolist():
             stem = names[j].rpartition("=")[0]
-            feature_parts[j] = by_name.get((columns[places[j]].name, stem), feature_parts[j])
+            feature_parts[j] = by_name.get((columns[column_indices[j]].name, stem), feature_parts[j])
         if (feature_parts[1:] < 0).any():
             feature_parts[1:][feature_parts[1:] < 0] = len(parts)
             parts.append(Part("(hashed)", "(hashed)", HASHED))
         return cls(parts, feature_parts, names, list(columns))
 
     def label(self, feature: int) -> str:
-        """The label of a code within its part."""
+        """Return the label of a code in its part."""
         part, name = self.parts[self.feature_parts[feature]], self.names[feature]
         if part.kind == HASHED:
             return name
         rest = name[len(part.column) :]
         if rest.startswith("="):
             return rest[1:]
-        if part.kind == WORDS and rest != "[missing]":  # a place in a list of numbers
+        if part.kind == WORDS and rest != "[missing]":  # a word, or an index into a list of numbers
             return rest[1:-1]
         return MISSING if rest == "[missing]" else rest.partition("=")[2][:-1]
 
     def part_of(self, key: int) -> int:
-        """The part of a column that growing trees know by a key: a feature, or -1 - a column of codes."""
+        """Return the part of a column by its key in growing trees: a feature, or -1 - (a column of codes)."""
         return int(self.feature_parts[key]) if key > 0 else self.code_source(-1 - key)[1]
 
     def code_source(self, code_column: int) -> tuple[str, int]:
-        """The name of what a column of codes tells, numbered as in :class:`tunefree.core.rows.Block`, and its part."""
+        """Return the name and the part of a column of codes, numbered as in :class:`tunefree.core.rows.Block`."""
         column = self.columns[code_column // MOST_CODES]
         name = column.code_names()[code_column % MOST_CODES]
         if self.parts[-1].kind == HASHED:
             return name, len(self.parts) - 1
-        indices = [place for place, part in enumerate(self.parts) if part.column == column.name]
-        return name, next((place for place in indices if self.parts[place].name == name), indices[0])
+        indices = [index for index, part in enumerate(self.parts) if part.column == column.name]
+        return name, next((index for index in indices if self.parts[index].name == name), indices[0])
 
 
 def parts_of(column: Any) -> list[Part]:
-    """The parts of a column of a table; that the column is missing belongs to the first."""
+    """Return the parts of a column of a table; the indicator of a missing value belongs to the first."""
     names = [*column.names(), *column.code_names()]
     if column.kind in _KINDS:
         return [Part(column.name, column.name, _KINDS[column.kind])]
     numbers = len(column.names())
-    kept = names[:-1] if numbers else names
-    return [Part(name, column.name, NUMBERS if k < numbers else CODES) for k, name in enumerate(kept)]
+    part_names = names[:-1] if numbers else names
+    return [Part(name, column.name, NUMBERS if k < numbers else CODES) for k, name in enumerate(part_names)]

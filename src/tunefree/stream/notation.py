@@ -1,4 +1,4 @@
-"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, dates by hand."""
+"""Notations of numbers and dates in texts: decimal commas, thousands separators, currency signs, date formats."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tunefree.stream.arrays import (
 )
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
-ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # what makes codes of digits
-MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
-_MOST_OF_WORDS = 0.01  # of the values
+ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # why digits are codes, not numbers
+MOST_WORDS = 3  # different ones in a column of numbers or dates that are read as missing values
+_MOST_OF_WORDS = 0.01  # share of the values
 _SIGNS = string_array(SIGNS_OF_MISSING)
-MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
-_FIRST = 64  # strings of a column that are looked at before all others
+MANY_NUMBERS = 20  # different ones, and at least a fifth of the values, are not codes
+_FIRST = 64  # strings of a column that are examined before all others
 _DIGIT = re.compile(r"\d")
 _WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
 _SPACES = " \u00a0\u202f\u2009"
@@ -42,14 +42,14 @@ _PLAIN_NUMBER = re.compile(PLAIN_NUMBER[1:-1])
 _SIGN = "[+\u2212-]"
 _SIGN_BEHIND = "[\u2212-]"
 _TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-_CLOCKS = ("", *(mark + time for time in _TIMES for mark in (" ", ", ")), " %I.%M.%S %p")  # the last is of Oracle
+_CLOCKS = ("", *(mark + time for time in _TIMES for mark in (" ", ", ")), " %I.%M.%S %p")  # the last is Oracle's
 _DAYS_FIRST = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y")
 _MONTHS_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
 _OTHERS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
-_OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # of C, and of logs
+_OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # C's asctime, and web server logs
 _FIELDS = dict.fromkeys(("%d", "%m", "%H", "%I"), r"\d{1,2}") | dict.fromkeys(("%y", "%M", "%S"), r"\d\d")
 _FIELDS |= {"%Y": r"\d{4}", "%p": "[AaPp][Mm]", "%a": "[A-Za-z]{3}", "%b": "[A-Za-z]{3}", "%B": "[A-Za-z]{3,9}"}
 _YEAR = r"\b(?:19|20)\d\d\b"
@@ -61,7 +61,7 @@ _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a text is a number in digits."""
+    """Whether a text is a number with a decimal point and without separators."""
     return _PLAIN_NUMBER.fullmatch(text) is not None
 
 
@@ -69,27 +69,27 @@ class Notation(NamedTuple):
     """The notation of numbers in strings: decimal mark, thousands separator and unit."""
 
     decimal: DecimalMark = "."
-    thousands: str = ""  # between groups of three digits; a space stands for all spaces
-    unit: str = ""  # behind each number
+    thousands: str = ""  # between groups of three digits; a space matches all kinds of spaces
+    unit: str = ""  # after each number
 
     def fits(self, strings: Any) -> np.ndarray:
-        """A mask of strings, without white space around them, that are numbers in this notation."""
-        if len(strings) <= _FIRST:  # Arrow would compile the pattern anew
+        """A mask of the trimmed strings that are numbers in this notation."""
+        if len(strings) <= _FIRST:  # Arrow compiles the pattern at each call
             pattern = re.compile(_pattern(*self), re.ASCII)
             return np.array([text is not None and bool(pattern.fullmatch(text)) for text in strings.to_pylist()], bool)
         return to_booleans(pc.match_substring_regex(strings, _pattern(*self)))
 
     def fits_all(self, strings: Any) -> bool:
-        """Whether all of them are; few are looked at where the first are not."""
+        """Whether all strings are numbers in this notation; stops after the first strings if one of them is not."""
         return bool(self.fits(strings[:_FIRST]).all() and (len(strings) <= _FIRST or self.fits(strings).all()))
 
     def numbers(self, strings: Any) -> Any:
-        """The numbers that strings stand for; each string fits the notation or is null."""
+        """The strings as float64; each string fits the notation or is null."""
         plain = pc.replace_substring_regex(strings, '^="(.*)"$', r"\1")
         negative = rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$"
         plain = pc.replace_substring_regex(plain, negative, r"-\1\2")
-        behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
-        plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
+        unit_pattern = rf"|{re.escape(self.unit)}$" if self.unit else ""
+        plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{unit_pattern}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
             plain = pc.replace_substring_regex(plain, f"{scale}$", power)
         plain = pc.replace_substring(plain, "\u2212", "-")
@@ -102,7 +102,7 @@ class Notation(NamedTuple):
         return repr(number).replace(".", self.decimal) + self.unit
 
     def description(self) -> str:
-        """The notation by an example."""
+        """A phrase that shows the notation by an example."""
         return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
 
 
@@ -120,17 +120,17 @@ def _pattern(decimal: str, thousands: str, unit: str) -> str:
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
     space = f"[{_SPACES}]?"
     scale = "" if unit else f"(?:{'|'.join(_SCALES)})?"
-    currency, behind = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
-    signed = f"{_SIGN}?{currency}{_SIGN}?{number}{behind}"
-    unsigned = f"{currency}{number}{behind}"
+    currency, suffix = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
+    signed = f"{_SIGN}?{currency}{_SIGN}?{number}{suffix}"
+    unsigned = f"{currency}{number}{suffix}"
     return rf'^(?:{signed}|="{signed}"|{_CURRENCY}?{space}\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` among strings that otherwise hold digits; empty if there are more.
+    """Up to three words without digits, such as ``unknown``, among strings with digits; empty if there are more.
 
-    They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
-    value may be as many as they are, and are among the words.
+    They are at most 1 % of the strings, or at most half if the other strings are too many to be codes. Signs of a
+    missing value are included, and are not limited in number.
     """
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
@@ -155,9 +155,9 @@ def are_many(different: int, strings: int) -> bool:
 def notation_of(
     strings: Any, continental: bool = False, known: Notation | None = None, is_bare: bool = True
 ) -> Notation | None:
-    """The notation in which all strings are numbers, of ``is_bare`` whole numbers only a ``known`` one; or None.
+    """The notation in which all strings are numbers, or None; for ``is_bare`` whole numbers only a ``known`` notation.
 
-    As in all functions here, no string is null or stands for a missing value, and there is no white space around them.
+    As in all functions here, strings are trimmed, and none is null or means a missing value.
     """
     possible = [known] if known is not None and len(strings) else _possible(strings)
     if known is None and possible and is_bare and pc.all(pc.match_substring_regex(strings, r"^[+-]?\d+$")).as_py():
@@ -167,36 +167,39 @@ def notation_of(
 
 
 def _possible(strings: Any) -> list[Notation]:
-    """Notations in which the first string is a number; Arrow would compile each pattern anew."""
-    one = text_at(strings, 0) if len(strings) else ""
-    unit = unit_of(one)
-    if codes_in(string_array([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
+    """Notations in which the first string is a number. Python's patterns are cached, Arrow's are not."""
+    example = text_at(strings, 0) if len(strings) else ""
+    unit = unit_of(example)
+    if codes_in(string_array([example.removesuffix(unit).removeprefix('="').removesuffix('"')])):
         return []
     notations = [notation._replace(unit=unit) for notation in (*ENGLISH, *CONTINENTAL)]
-    return [notation for notation in notations if _DIGIT.search(one) and re.match(_pattern(*notation), one)]
+    return [notation for notation in notations if _DIGIT.search(example) and re.match(_pattern(*notation), example)]
 
 
 def unit_of(text: str) -> str:
-    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing."""
+    """The word after a number, with any space before it, unless it is a currency or a scale; else an empty string."""
     unit = _UNIT.fullmatch(text)
     known = rf"\s?(?:{_CURRENCY}|{'|'.join(_SCALES)})"
     return "" if unit is None or re.fullmatch(known, unit[1]) else unit[1]
 
 
 def codes_in(strings: Any) -> str:
-    """Why strings that look like numbers are codes: leading zeros, or digits that float64 loses; or empty."""
+    """Why whole numbers are codes: leading zeros, or more digits than float64 has; empty if they are not."""
     if not len(strings) or not _WHOLE.match(text_at(strings, 0)):
         return ""
-    lengths = pc.binary_length(strings)
-    has_zeros = pc.any(pc.and_(pc.starts_with(strings, "0"), pc.greater(lengths, 1))).as_py()
-    long = strings.filter(pc.greater(lengths, 15))
-    if not (has_zeros or len(long)) or not pc.all(pc.match_substring_regex(strings, _WHOLE.pattern)).as_py():
+    zeros = strings.filter(pc.starts_with(strings, "0"))
+    has_zeros = len(zeros) > 0 and pc.max(pc.binary_length(zeros)).as_py() > 1
+    is_long = pc.max(lengths := pc.binary_length(strings)).as_py() > 15
+    if not (has_zeros or is_long) or not pc.all(pc.match_substring_regex(strings, _WHOLE.pattern)).as_py():
         return ""
-    return ZEROS if has_zeros else EXACT if any(abs(int(text)) > 2**53 for text in long.to_pylist()) else ""
+    if has_zeros:
+        return ZEROS
+    long = strings.filter(pc.greater(lengths, 15)).to_pylist()  # a comparison with a number imports pandas
+    return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
 
 
 def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
-    """The notation in which most of the strings are numbers, the ``usual`` one where it is as likely as others."""
+    """The notation in which most strings are numbers; the ``usual`` one among equally likely ones."""
     if usual is not None and usual.fits_all(strings):
         return usual
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
@@ -211,7 +214,7 @@ def likeliest_notation(strings: Any, continental: bool = False, usual: Notation 
 def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
     """Whether the decimal mark of columns of strings is a comma.
 
-    It is if it cannot be anything else in one of them. Between semicolons it is, too, unless it must be a point.
+    It is if one of them allows no other mark. If fields are separated by semicolons, it is unless one requires a point.
     """
     pointed = False
     for strings in columns:
@@ -223,34 +226,34 @@ def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
 
 
 def decimal_marks(strings: Any) -> set[str]:
-    """The decimal marks with which all strings are numbers."""
+    """The decimal marks of the notations in which all strings are numbers."""
     return {notation.decimal for notation in _possible(strings) if notation.fits_all(strings)}
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     """The strptime format in which all strings are dates, months first unless ``days_first``; None if there is none."""
-    one = text_at(strings, 0) if len(strings) else ""  # excludes most formats
-    if not _DIGIT.search(one):
+    example = text_at(strings, 0) if len(strings) else ""  # this string excludes most formats
+    if not _DIGIT.search(example):
         return None
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
-    clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
+    clocks = _CLOCKS if ":" in example or example.upper().endswith("M") else _CLOCKS[:1]
     known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
-    one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
-    for format in (format for format in known if re.match(_date_pattern(format), one)):
+    example = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", example))
+    for format in (format for format in known if re.match(_date_pattern(format), example)):
         if not dates_in(strings[:_FIRST], format)[1] and not dates_in(strings, format)[1]:
             return format
     return None
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
-    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month."""
+    """Whether most strings seem to be dates in any format: a year, and a time, a day or a month."""
     present = strings[: 16 * _FIRST]
     counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
     return min(counts) > 0.9 * len(present)
 
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
-    """Timestamps of dates in a format, fractions and ``UTC`` left out, and the places of strings that do not match."""
+    """Timestamps of dates in a format, without fractions and ``UTC``; and indices of strings that do not match."""
     if "S" in format:
         strings = pc.replace_substring_regex(strings, _FRACTION, r"\1")
     if not format.endswith(("UTC", "GMT", "Z", "z")):
@@ -259,23 +262,23 @@ def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
     fits = ~is_missing(moments)
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(strings, _date_pattern(format)))
-    wrong = ~fits & ~is_missing(strings)
-    return nulled(moments, ~fits), np.flatnonzero(wrong).tolist()
+    failed = ~fits & ~is_missing(strings)
+    return nulled(moments, ~fits), np.flatnonzero(failed).tolist()
 
 
 def has_hours(format: str) -> bool:
-    """Whether a format of dates has a time of day."""
+    """Whether a date format includes a time of day."""
     return "%H" in format or "%I" in format
 
 
 def as_iso(strings: Any) -> Any:
-    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC."""
-    is_odd = [
+    """Dates in nearly ISO 8601, rewritten for Arrow: at most six digits of fractions, and Z for UTC."""
+    odd_masks = [
         pc.greater(pc.binary_length(strings), _LONGEST_ISO),
         *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
         *(pc.match_substring(strings, sign) for sign in (" +", " -")),
     ]
-    if not any(pc.any(odd).as_py() for odd in is_odd):
+    if not any(pc.any(mask).as_py() for mask in odd_masks):
         return strings
     for pattern, iso in ((_OFFSET, r"\1\2"), (r"(\.\d{6})\d+", r"\1"), (_UTC, "Z")):
         strings = pc.replace_substring_regex(strings, pattern, iso)
@@ -297,11 +300,11 @@ class Note(NamedTuple):
 
 
 class ColumnTypes(NamedTuple):
-    """Types of columns that a user declares, so that they are not guessed.
+    """Types of columns that a user declares, so that they are not inferred.
 
-    The ``decimal`` mark and the ``thousands`` of numbers that are written as texts; ``na_values`` that stand for a
-    missing value, beside what always does; columns that are ``numeric`` or ``categorical``, and columns of dates, each
-    followed by ``=FORMAT`` or not.
+    The ``decimal`` mark and the ``thousands`` separator of numbers that are written as texts; ``na_values`` that mean a
+    missing value, in addition to the usual ones; columns that are ``numeric`` or ``categorical``; and columns of dates,
+    each optionally followed by ``=FORMAT``.
     """
 
     decimal: str | None = None
@@ -313,14 +316,14 @@ class ColumnTypes(NamedTuple):
 
     @property
     def notation(self) -> Notation | None:
-        """The notation asked for, if one is."""
+        """The declared notation of numbers, or None."""
         if self.decimal is None and self.thousands is None:
             return None
         decimal = self.decimal or ("," if self.thousands == "." else ".")
         return Notation(decimal, self.thousands or "")
 
     def dates(self, names: Sequence[str]) -> dict[str, str | None]:
-        """The formats of columns of dates; names of columns may contain equal signs."""
+        """The declared formats of columns of dates, by name; names may contain equal signs."""
         formats: dict[str, str | None] = {}
         for text in self.date:
             before, percent, fields = text.partition("%")
@@ -329,5 +332,5 @@ class ColumnTypes(NamedTuple):
         return formats
 
     def as_written(self, names: Sequence[str]) -> list[str]:
-        """Columns that are read as strings from text, so that nothing is lost."""
+        """Columns that are read from text as strings, so that no digits are lost."""
         return [*self.categorical, *self.dates(names)]

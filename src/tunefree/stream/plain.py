@@ -1,7 +1,7 @@
-"""The encoder of tables of plain values, without Arrow, for rows that are predicted.
+"""An encoder of tables of plain values for prediction, which does not need Arrow.
 
-It makes the blocks that :class:`tunefree.stream.encoder.TableEncoder` makes of the same numbers, categories and
-booleans. What that learns, texts, lists, dates, times and hashed features are not for it.
+For numbers, categories and booleans it returns the same blocks as :class:`tunefree.stream.encoder.TableEncoder`. It
+does not learn, and does not support texts, lists, dates, times and hashed features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROLES = "target", "weight", "group", "exposure"
 TEXTS = Sequence(Text())
 _ABSENT: Any = object()
 BY_ARROW = "read the file by `tunefree.load`"
-SHORTEST, MOST_DIGITS = 1e-4, 1e10  # between these Python and Arrow write numbers alike
+SHORTEST, MOST_DIGITS = 1e-4, 1e10  # range in which Python and Arrow format numbers alike
 
 
 class Column(NamedTuple):
@@ -32,18 +32,18 @@ class Column(NamedTuple):
 
     name: str
     kind: str
-    may_be_numbers: bool  # of categories
-    may_be_others: bool  # of booleans: values beside true and false are categories
-    has_notation: bool  # whether the texts of training were numbers in a notation, such as 1.234,5
-    is_late: bool  # whether nothing is known where it is missing
-    gone: frozenset[str]  # texts that stand for a missing value
+    may_be_numbers: bool  # whether categories may be numbers
+    may_be_others: bool  # whether a boolean may have other values than true and false, which are categories
+    has_notation: bool  # whether training texts had numbers in a special notation, such as 1.234,5
+    is_late: bool  # whether it appeared later in training, so that a missing value has no code
+    missing_texts: frozenset[str]  # spellings of a missing value
 
     def dense_names(self) -> list[str]:
-        """Names of the numbers that it adds to rows."""
+        """Return the names of its numeric features."""
         return [self.name] if self.kind == "number" else []
 
     def numbers(self, values: abc.Sequence[Any]) -> np.ndarray:
-        """Values as numbers, NaN where one is missing."""
+        """Convert values to numbers, NaN for a missing one."""
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
             array = np.array([self._number(value) for value in values], np.float64)
@@ -57,11 +57,11 @@ class Column(NamedTuple):
         return array.astype(np.float64)
 
     def _number(self, value: Any) -> float:
-        """A value as a number, NaN if it is missing, infinite if it is none.
+        """Convert a value to a number: NaN if it is missing, infinite if it is not a number.
 
-        Texts are numbers as :func:`tunefree.load` reads them: Python takes more for numbers, such as 1_000.
+        Texts are parsed as by :func:`tunefree.load`: Python's ``float`` accepts more, such as 1_000.
         """
-        if value is None or (isinstance(value, str) and value.strip() in self.gone):
+        if value is None or (isinstance(value, str) and value.strip() in self.missing_texts):
             return math.nan
         try:
             number = float(value)
@@ -73,7 +73,7 @@ class Column(NamedTuple):
         return number if is_plain else math.inf
 
     def text(self, value: Any, row: int) -> str | None:
-        """A value as the text of a category; None where it is missing."""
+        """Convert a value to the text of a category; None if it is missing."""
         if isinstance(value, (bool, np.bool_)):
             return TRUTHS[bool(value)]
         is_number = isinstance(value, (int, float, np.number))
@@ -83,11 +83,11 @@ class Column(NamedTuple):
             problem = f"{value!r} is a number, but the column was learned as {self.kind}"
             raise DataError(problem, row=row + 1, column=self.name, remedy="pass it as text")
         if is_number:
-            value = _written(value)
+            value = _formatted(value)
         if not isinstance(value, str):
             raise DataError(f"{value!r} is no category", row=row + 1, column=self.name, remedy="pass it as text")
         text = value.strip()
-        if text in self.gone:
+        if text in self.missing_texts:
             return None
         if self.kind == "boolean" and text.lower() in TRUTHS:
             return TRUTHS[TRUTHS.index(text.lower()) % 2]
@@ -97,7 +97,7 @@ class Column(NamedTuple):
 
 
 class PlainEncoder:
-    """Turns rows that are to be predicted into blocks; restored from a model file by :meth:`restore`.
+    """Converts rows for prediction to blocks; restored from a model file by :meth:`restore`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class PlainEncoder:
     [[39.0], [50.0]]
     """
 
-    header: ClassVar[dict[str, Any]] = {  # of files, as far as it is read
+    header: ClassVar[dict[str, Any]] = {  # schema of the fields that it reads from the header of a file
         "columns": Optional(
             Sequence(
                 {"name": Text(), "kind": Text(), "since": Optional(COUNT), "na_values": Optional(TEXTS)}
@@ -123,18 +123,18 @@ class PlainEncoder:
 
     def __init__(self, columns: list[Column], keys: Any, column_of: np.ndarray) -> None:
         self.columns, self.keys = columns, keys
-        self.drawn: list[np.ndarray] | None = None  # of each column, values in a sample of the rows learned
-        self._column_of = column_of  # (keys,)
-        self._passed: set[Any] = set()  # columns that rows may have beside these
+        self.drawn: list[np.ndarray] | None = None  # values of each column in a sample of the training rows
+        self._column_of = column_of  # (keys,) column index of each key
+        self._ignored: set[Any] = set()  # further columns that are ignored without a warning
 
     @property
     def n_features(self) -> int:
-        """The largest feature there may be, plus 1."""
+        """The largest possible feature id, plus 1."""
         return dictionary.n_features(self.keys)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PlainEncoder:
-        """The encoder of a model file; a DataError if its rows need the encoder of tables."""
+        """Restore the encoder of a model file; raise a DataError if it needs Arrow."""
         check_header(header, cls.header, "encoder")
         columns = [_column(header, **column) for column in header.get("columns", ())]
         if not columns or header.get("hash_bits"):
@@ -142,17 +142,17 @@ class PlainEncoder:
         first = 1 + sum(len(column.dense_names()) for column in columns)
         keys = dictionary.restore(arrays["keys"], first, 0, arrays.get("free"))
         encoder = cls(columns, keys, arrays["name_columns"])
-        encoder._passed = {*(header.get("further") or {}).get("ignored", ()), *map(header.get, ROLES)}
+        encoder._ignored = {*(header.get("further") or {}).get("ignored", ()), *map(header.get, ROLES)}
         if len(encoder._column_of) != len(arrays["keys"]):
             raise ModelError("features of the encoder have not a column each")
         if "profile.counts" in arrays and arrays["profile.counts"][0]:
             values = arrays["profile.values"]
-            drawn = [values[:, place] if place < values.shape[1] else np.zeros(0) for place in range(len(columns))]
+            drawn = [values[:, index] if index < values.shape[1] else np.zeros(0) for index in range(len(columns))]
             encoder.drawn = [column[column < np.inf] for column in drawn]
         return encoder
 
     def encode(self, rows: Any) -> Block:
-        """The block of rows: a mapping of columns, a sequence of mappings, or a two-dimensional array.
+        """Encode rows: a mapping of columns, a sequence of mappings, or a two-dimensional array.
 
         Raises
         ------
@@ -162,27 +162,27 @@ class PlainEncoder:
         values = self.values(rows)
         n, numbers, codes = len(values[0]), list[np.ndarray](), dict[int, np.ndarray]()
         words = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
-        for place, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             if column.kind == "number":
-                array = column.numbers(values[place])
+                array = column.numbers(values[index])
                 numbers.append(np.nan_to_num(array))
                 keys, is_coded = np.full(n, missing_key(column.name), np.uint64), np.isnan(array)
             else:
-                keys, is_coded = _category_keys(column, values[place])
+                keys, is_coded = _category_keys(column, values[index])
             if not is_coded.any():
                 continue
-            codes[MOST_CODES * place] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
-            new = np.flatnonzero(is_coded & (codes[MOST_CODES * place] == 0))
+            codes[MOST_CODES * index] = np.where(is_coded, dictionary.lookup(self.keys, keys, add=False)[1], 0)
+            new = np.flatnonzero(is_coded & (codes[MOST_CODES * index] == 0))
             if self.drawn is not None and len(new):
-                words.append(dictionary.averages(self.keys, self._column_of, place, new, self.drawn[place]))
-                if column.kind == "number" and len(self.drawn[place]):
-                    numbers[-1][new] = np.median(self.drawn[place])
+                words.append(dictionary.averages(self.keys, self._column_of, index, new, self.drawn[index]))
+                if column.kind == "number" and len(self.drawn[index]):
+                    numbers[-1][new] = np.median(self.drawn[index])
         ids = np.array([*codes.values()], np.int32).reshape(len(codes), n).T
         columns = np.array(numbers).reshape(len(numbers), n).T
         return table(columns, np.arange(1, 1 + len(numbers)), ids, words_of(words, n), [*codes])
 
     def values(self, rows: Any) -> list[abc.Sequence[Any]]:
-        """The values of each column."""
+        """Return the values of each column."""
         names = [column.name for column in self.columns]
         if isinstance(rows, np.ndarray):
             if rows.ndim != 2 or rows.shape[1] != len(names):
@@ -192,10 +192,10 @@ class PlainEncoder:
             if not isinstance(rows, (list, tuple)) or not all(isinstance(row, abc.Mapping) for row in rows):
                 remedy = "pass a dict of columns, a list of dicts, or a two-dimensional array"
                 raise DataError(f"rows cannot be a {type(rows).__name__} of these values", remedy=remedy)
-            others = dict.fromkeys(name for row in rows for name in row)
-            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *others]}
-        if strange := [name for name in rows if name not in self._passed.union(names)]:
-            warn(f"the model does not know {listed(strange)}: left out")
+            further = dict.fromkeys(name for row in rows for name in row)
+            rows = {name: [row.get(name, _ABSENT) for row in rows] for name in [*names, *further]}
+        if unknown := [name for name in rows if name not in self._ignored.union(names)]:
+            warn(f"the model does not know {listed(unknown)}: left out")
         for name in [name for name in names if name in rows]:
             if isinstance(rows[name], str) or not hasattr(rows[name], "__len__"):
                 raise DataError(f"{rows[name]!r} is no column", column=name, remedy="pass a list, also of one value")
@@ -210,8 +210,8 @@ class PlainEncoder:
         return values
 
 
-def _written(number: Any) -> Any:
-    """A number as Arrow writes it; as it is where Python may write it otherwise."""
+def _formatted(number: Any) -> Any:
+    """Format a number as Arrow does; return it unchanged if Python may format it differently."""
     if not isinstance(number, (float, np.floating)):
         return str(number)
     size = abs(float(number))
@@ -224,13 +224,13 @@ def _column(header: dict[str, Any], name: str, kind: str, since: int = 0, **opti
     if kind not in KINDS or (kind == "number" and since):
         raise DataError("texts, lists, dates, times and numbers that came later need Arrow", None, None, name, BY_ARROW)
     is_plain = header.get("typed", True) or name in header.get("kept", ())
-    gone = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
+    texts = {*MISSING, *header.get("na_values", ()), *options.get("na_values", ()), *(() if is_plain else NULLS)}
     kinds = options.get("numbers", False), options.get("words", False), "notation" in options
-    return Column(name, kind, *kinds, bool(since), frozenset(gone))
+    return Column(name, kind, *kinds, bool(since), frozenset(texts))
 
 
 def _category_keys(column: Column, values: abc.Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys (n,) of categories, and whether a row has one."""
+    """Return the keys (n,) of categories, and a mask of the rows with a code."""
     missing, seed = missing_key(column.name), category_seed(column.name)
     texts = [column.text(value, row) for row, value in enumerate(values)]
     keys = {text: missing if text is None else hash_name(text, seed) for text in set(texts)}

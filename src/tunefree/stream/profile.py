@@ -1,9 +1,9 @@
-"""Profiles of the columns of training data, in bounded memory, and differences of predicted rows from them.
+"""Profiles of the columns of training data, in bounded memory, and differences between predicted rows and profiles.
 
-Of a column there are kept how often it was present, its smallest and its largest number, and its values in a sample
-of the rows, the same for all columns: the rows whose numbers, times the golden ratio, have the smallest fractions. They
-are spread evenly over the stream, and do not depend on where it is cut into chunks. In the sample, categories are
-numbers, too: shares of their keys.
+For each column, a profile keeps the number of present values, the smallest and the largest number, and the values in a
+sample of rows. The sampled rows are those with the smallest fractional parts of row number times golden ratio. They are
+the same for all columns, spread evenly over the stream, and do not depend on how it is cut into chunks. In the sample,
+categories are numbers derived from their keys.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import MICROSECONDS_A_DAY, Boolean, Category, Observed, Timestamp
 
-SAMPLE = 512  # rows that are kept, if they are not too wide
-MOST_NUMBERS = 2**19  # that are kept of all columns together
+SAMPLE = 512  # rows of the sample; fewer for wide tables
+MOST_NUMBERS = 2**19  # numbers in the sample, of all columns together
 GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio's fraction, times 2^64
-LARGEST = 3e38  # number of single precision
-FEWEST = 40  # values that are compared with as many others
-LEVEL = 1e-3  # probability of a false alarm of all columns together, of each kind
-MOST_CATEGORIES = 1000  # of a column that are distinguished
-TOGETHER = 64  # rows that came one by one and are looked at together
+LARGEST = 3e38  # the largest finite number, approximately, in single precision
+FEWEST = 40  # values of each sample in a comparison
+LEVEL = 1e-3  # probability of a false alarm, for all columns together, of each kind of test
+MOST_CATEGORIES = 1000  # of a column that are counted separately
+TOGETHER = 64  # rows of requests that are compared as one batch
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
@@ -42,12 +42,12 @@ class Seen(NamedTuple):
     """The value of a column in a row; :class:`tunefree.stream.columns.Observed` is the same for many rows."""
 
     is_missing: bool
-    number: float  # NaN where there is none
-    value: float  # whose distribution is compared; NaN where there is none
+    number: float  # NaN if there is none
+    value: float  # whose distribution is compared; NaN if there is none
 
 
 def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
-    """The values of columns in some rows, from the values in each row."""
+    """The values of each column, from the values of each row."""
     observed = []
     for seen_by_column in zip(*seen_by_row, strict=True):
         missing, numbers, values = map(np.array, zip(*seen_by_column, strict=True))
@@ -57,15 +57,15 @@ def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
 
 
 class Profile:
-    """A profile of rows, column by column; columns that come later are added at the end."""
+    """A profile of rows by column; later columns are appended."""
 
     def __init__(self, n_columns: int = 0) -> None:
         self.rows, self.capacity = 0, max(min(SAMPLE, MOST_NUMBERS // max(n_columns, 1)), FEWEST)
-        self.present = np.zeros(0, np.int64)  # (c,) rows in which each column is not missing
-        self.ranges = np.zeros((0, 2))  # (c, 2) the smallest and the largest number; inf and -inf where there is none
-        # (k,) the fractions of the rows in the sample, times 2^64, ascending: its first rows are a sample, too
+        self.present = np.zeros(0, np.int64)  # (c,) number of rows where each column is present
+        self.ranges = np.zeros((0, 2))  # (c, 2) smallest and largest number; inf and -inf if there is none
+        # (k,) keys of the sampled rows (fractional parts times 2^64), ascending: any first rows are a sample, too
         self.keys = np.zeros(0, np.uint64)
-        self.values = np.zeros((0, 0), np.float32)  # (k, c); inf is missing, or not kept
+        self.values = np.zeros((0, 0), np.float32)  # (k, c); inf if missing or unknown
         self._widen(n_columns)
 
     def _widen(self, n_columns: int) -> None:
@@ -77,55 +77,55 @@ class Profile:
             self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
-        """Add n rows, given by the values of each column; None where a column is absent from all of them."""
+        """Add n rows, given by the values of each column; None for a column that is absent from all of them."""
         self._widen(len(observed))
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
         rows = rows[np.argsort(keys[rows])[: self.capacity]]
         values, missing = np.zeros((len(rows), len(observed))), np.ones((len(rows), len(observed)), bool)
         ranges: dict[int, tuple[float, float]] = {}
-        for place, column in enumerate(observed):
+        for index, column in enumerate(observed):
             if column is None:
                 continue
-            self.present[place] += n - np.count_nonzero(column.missing)
+            self.present[index] += n - np.count_nonzero(column.missing)
             if column.numbers is not None and n:
-                ranges[place] = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
+                ranges[index] = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
             if column.values_of is not None and len(rows):
-                values[:, place], missing[:, place] = column.values_of(rows), column.missing[rows]
+                values[:, index], missing[:, index] = column.values_of(rows), column.missing[rows]
         if ranges:
-            (low, high), (here_low, here_high) = self.ranges[[*ranges]].T, np.array([*ranges.values()]).T
-            self.ranges[[*ranges]] = np.column_stack([np.fmin(low, here_low), np.fmax(high, here_high)])
+            (low, high), (new_low, new_high) = self.ranges[[*ranges]].T, np.array([*ranges.values()]).T
+            self.ranges[[*ranges]] = np.column_stack([np.fmin(low, new_low), np.fmax(high, new_high)])
         np.clip(values, -LARGEST, LARGEST, out=values)
         values[missing] = np.inf
         self._keep(keys[rows], values.astype(np.float32))
         self.rows += n
 
     def _keep(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Add rows to the sample, and keep the first of it."""
+        """Add rows to the sample, and keep those with the smallest keys."""
         if len(keys):
             keys, values = np.concatenate([self.keys, keys]), np.concatenate([self.values, values])
             order = np.argsort(keys, kind="stable")[: self.capacity]
             self.keys, self.values = keys[order], values[order]
 
     def drawn(self, column: int) -> np.ndarray:
-        """The values of a column in the sample, without missing ones."""
+        """The values of a column in the sample that are not missing."""
         values = self.values[:, column] if column < self.values.shape[1] else self.values[:0].ravel()
         return values[values < np.inf]
 
-    def absorb(self, arrays: dict[str, np.ndarray], places: np.ndarray) -> None:
-        """Add the rows of a saved profile; ``places`` (c,) are the numbers here of its columns."""
-        other = Profile.restore(arrays, len(places))
-        self._widen(int(places.max(initial=-1)) + 1)
+    def absorb(self, arrays: dict[str, np.ndarray], indices: np.ndarray) -> None:
+        """Add the rows of a saved profile; ``indices`` (c,) locate its columns in this profile."""
+        other = Profile.restore(arrays, len(indices))
+        self._widen(int(indices.max(initial=-1)) + 1)
         self.rows += other.rows
-        self.present[places] += other.present
-        low, high = self.ranges[places].T
-        self.ranges[places] = np.column_stack([np.fmin(low, other.ranges[:, 0]), np.fmax(high, other.ranges[:, 1])])
+        self.present[indices] += other.present
+        low, high = self.ranges[indices].T
+        self.ranges[indices] = np.column_stack([np.fmin(low, other.ranges[:, 0]), np.fmax(high, other.ranges[:, 1])])
         values = np.full((len(other.keys), len(self.present)), np.inf, np.float32)
-        values[:, places] = other.values
+        values[:, indices] = other.values
         self._keep(other.keys, values)
 
     def save(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same profile."""
+        """Arrays from which :meth:`restore` creates the same profile."""
         counts = np.append([self.rows, self.capacity], self.present).astype(np.int64)
         arrays = {"counts": counts} | {name: getattr(self, name) for name in ("ranges", "keys", "values")}
         return {f"profile.{name}": array.copy() for name, array in arrays.items()}
@@ -147,7 +147,7 @@ class Profile:
 
 
 def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
-    """For each column the range of training widened by its width, beyond which a number is unusual."""
+    """For each column, the range of training extended by its width on both sides; other numbers are unusual."""
     return [
         (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
         for low, high in profile.ranges.tolist()
@@ -156,28 +156,28 @@ def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
 
 @lru_cache(4)
 def _fractions(n: int) -> np.ndarray:
-    """Multiples of the golden ratio from 0 on: their fractions, times 2^64."""
+    """Fractional parts of the first n multiples of the golden ratio, from 0 on, times 2^64."""
     return np.arange(n, dtype=np.uint64) * np.uint64(GOLDEN)
 
 
 class Comparison:
-    """Rows that are predicted, compared with the profile of those that were learned by an encoder."""
+    """A comparison of predicted rows with the profile of the rows learned by an encoder."""
 
     def __init__(self, encoder: Any) -> None:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
-        self.odd: dict[tuple[str, int], _Rows] = {}  # by what is odd, and the number of the column
-        self._waiting: list[Sequence[Seen]] = []  # rows of requests
+        self.odd: dict[tuple[str, int], _OddRows] = {}  # by problem and column index
+        self._pending: list[Sequence[Seen]] = []  # rows of requests
 
     def add_seen(self, seen: Sequence[Seen], file: str) -> None:
-        """Add a row of a request; such rows are compared together."""
+        """Add a row of a request; rows are compared in batches."""
         self.first = self.first if self.here.rows else (file, 1)
-        self._waiting.append(seen)
-        if len(self._waiting) == TOGETHER:
+        self._pending.append(seen)
+        if len(self._pending) == TOGETHER:
             self._add_waiting()
 
     def _add_waiting(self) -> None:
-        seen_by_row, self._waiting = self._waiting, []
+        seen_by_row, self._pending = self._pending, []
         self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
     def add(
@@ -187,74 +187,74 @@ class Comparison:
         file: str,
         numbers: np.ndarray,
     ) -> None:
-        """Add rows of a file, which have these numbers: what each column holds in them, and the codes that are not
-        known, by the number of a column, with how many rows have each and the first of them."""
+        """Add rows of a file with these row numbers: the values of each column, and for column indices the codes that
+        are unknown, each with the number of its rows and the index of the first one."""
         if not len(numbers):
             return
         self.first = self.first if self.here.rows else (file, int(numbers[0]))
         self.here.add(observed, len(numbers))
         columns = self.encoder.columns
-        for place, codes in unknown:
-            if columns[place].kind in (Category.kind, Boolean.kind):  # a year that is new is no surprise
-                front = f"{columns[place].name}="
+        for index, codes in unknown:
+            if columns[index].kind in (Category.kind, Boolean.kind):  # new years are expected
+                prefix = f"{columns[index].name}="
                 for code, (count, row) in codes.items():
-                    if code.startswith(front):  # not that it is missing
-                        category = code.removeprefix(front)
-                        self._count(_UNSEEN, place, category, count, file, int(numbers[row]))
+                    if code.startswith(prefix):  # not the code of missing values
+                        category = code.removeprefix(prefix)
+                        self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
         ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
-        for place, (seen, (low, high), column) in enumerate(ranges):
-            if seen is None or seen.numbers is None or low > high:  # training saw no number
+        for index, (values_seen, (low, high), column) in enumerate(ranges):
+            if values_seen is None or values_seen.numbers is None or low > high:  # training has no number
                 continue
-            beyond, width = (seen.numbers < low) | (seen.numbers > high), high - low
-            far = beyond & ((seen.numbers < low - width) | (seen.numbers > high + width))
-            for problem, is_odd in ((_OUTSIDE, far), (_BEYOND, beyond & (column.kind == Timestamp.kind))):
+            is_outside, width = (values_seen.numbers < low) | (values_seen.numbers > high), high - low
+            is_far = is_outside & ((values_seen.numbers < low - width) | (values_seen.numbers > high + width))
+            for problem, is_odd in ((_OUTSIDE, is_far), (_BEYOND, is_outside & (column.kind == Timestamp.kind))):
                 if len(rows := np.flatnonzero(is_odd)):
-                    values = seen.numbers[rows]
+                    values = values_seen.numbers[rows]
                     farthest = repr(float(values[np.argmax(np.abs(values - low))]))
-                    self._count(problem, place, farthest, len(rows), file, int(numbers[rows[0]]))
+                    self._count(problem, index, farthest, len(rows), file, int(numbers[rows[0]]))
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
-        """Count rows with an odd value of a column, with the number of the first in its file."""
-        rows = self.odd.setdefault((problem, column), _Rows(file, row))
+        """Count rows with an odd value of a column; ``row`` is the number of the first in its file."""
+        rows = self.odd.setdefault((problem, column), _OddRows(file, row))
         rows.row = min(rows.row, row) if rows.file == file else rows.row
         rows.count += count
         if value in rows.by_value or len(rows.by_value) < MOST_CATEGORIES:
             rows.by_value[value] = rows.by_value.get(value, 0) + count
 
     def note(self, bad: BadRows) -> None:
-        """Note the oddities of all rows."""
+        """Report the oddities of all rows."""
         self._add_waiting()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
-        for (problem, place), rows in self.odd.items():
-            if problem == _BEYOND and ((_OUTSIDE, place) in self.odd or not self._is_no_chance(place, rows.count)):
+        for (problem, index), rows in self.odd.items():
+            if problem == _BEYOND and ((_OUTSIDE, index) in self.odd or not self._is_significant(index, rows.count)):
                 continue
             if problem == _UNSEEN:
-                text = self._unseen_message(place, rows)
+                text = self._unseen_message(index, rows)
             else:
-                low, high = profile.ranges[place].tolist()
+                low, high = profile.ranges[index].tolist()
                 farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
-                text = problem.format(*(_shown(self.encoder.columns[place], each) for each in (low, high, farthest)))
-            bad.note(text, rows.file, rows.row, names[place], rows.count)
-        for place, missing, before in missing_more(profile, self.here):
-            shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
-            bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
-        noted = {place for problem, place in self.odd if problem != _BEYOND}
-        if others := set(differing(profile, self.here)) - noted:
-            problem = _OTHERWISE.format(listed([names[place] for place in sorted(others)], MOST_NAMED), LEVEL)
+                text = problem.format(*(_as_text(self.encoder.columns[index], each) for each in (low, high, farthest)))
+            bad.note(text, rows.file, rows.row, names[index], rows.count)
+        for index, missing, learned_missing in missing_more(profile, self.here):
+            shares = 100.0 * missing / self.here.rows, 100.0 * learned_missing / profile.rows
+            bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[index], missing)
+        noted = {index for problem, index in self.odd if problem != _BEYOND}
+        if further_columns := set(differing(profile, self.here)) - noted:
+            problem = _OTHERWISE.format(listed([names[index] for index in sorted(further_columns)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
 
-    def _is_no_chance(self, place: int, count: int) -> bool:
+    def _is_significant(self, index: int, count: int) -> bool:
         """Whether the number of values outside the range of training is significant for exchangeable rows.
 
-        With n values in training and m here, the k largest are all from here with a probability of at most (m / (n +
-        m))^k, and so are a of the largest and k - a of the smallest ones.
+        With n values in training and m predicted ones, the probability that the k largest are all predicted ones is at
+        most (m / (n + m))^k. The same holds for the a largest and the k - a smallest values.
         """
-        n, m = int(self.encoder.profile.present[place]), int(self.here.present[place])
-        chance = (count + 1) * (m / (n + m)) ** count
-        return chance * len(self.encoder.columns) <= LEVEL
+        n, m = int(self.encoder.profile.present[index]), int(self.here.present[index])
+        p_value = (count + 1) * (m / (n + m)) ** count
+        return p_value * len(self.encoder.columns) <= LEVEL
 
-    def _unseen_message(self, place: int, rows: _Rows) -> str:
-        known = self.encoder.ids.names.categories(place, self.encoder.columns[place].name)
+    def _unseen_message(self, index: int, rows: _OddRows) -> str:
+        known = self.encoder.ids.names.categories(index, self.encoder.columns[index].name)
         frequent = sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [
@@ -262,14 +262,14 @@ class Comparison:
         ]
         if len(frequent) == 1:
             return _UNSEEN + examples[0]
-        beyond = "more than " if len(frequent) == MOST_CATEGORIES else ""
+        prefix = "more than " if len(frequent) == MOST_CATEGORIES else ""
         examples += ["..."] if len(frequent) > len(examples) else []
-        return f"{beyond}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
+        return f"{prefix}{len(frequent):,} categories that training never saw: {'; '.join(examples)}"
 
 
 @dataclass
-class _Rows:
-    """Rows with something odd: where the first is, how many there are, and how many with each value."""
+class _OddRows:
+    """Rows with an oddity: file and number of the first, number of rows, and number of rows by value."""
 
     file: str
     row: int
@@ -277,33 +277,33 @@ class _Rows:
     by_value: dict[str, int] = field(default_factory=dict)
 
 
-def _shown(column: Any, number: float) -> str:
-    """A number of a column; of dates as a date."""
+def _as_text(column: Any, number: float) -> str:
+    """A number of a column as text; for dates, the date."""
     if column.kind != Timestamp.kind:
         return f"{number:g}"
     return str(np.datetime64(round(number * MICROSECONDS_A_DAY), "us")).removesuffix("T00:00:00.000000").split(".")[0]
 
 
 def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
-    """Columns that are missing more often than in training: number, missing rows, and missing rows in training.
+    """Columns that are missing more often than in training: index, missing rows, and missing rows in training.
 
-    Given how many of all rows lack a column, those among them that are predicted are a draw without replacement, if
-    rows are exchangeable. So the probability of at least so many is a tail of the hypergeometric distribution, and one
-    column or more is below its part of LEVEL with a probability of at most LEVEL.
+    Given the number of all rows that lack a column, the predicted rows among them are a draw without replacement, if
+    rows are exchangeable. So the p-value is a tail of the hypergeometric distribution. It is at most LEVEL / n_columns
+    in any column with a probability of at most LEVEL (Bonferroni).
     """
     n_columns = min(len(learned.present), len(here.present))
     pairs = zip((here.rows - here.present).tolist(), (learned.rows - learned.present).tolist(), strict=False)
     return [
-        (place, missing, before)
-        for place, (missing, before) in enumerate(pairs)
-        if missing and tail(missing, here.rows, before, learned.rows) * n_columns <= LEVEL
+        (index, missing, learned_missing)
+        for index, (missing, learned_missing) in enumerate(pairs)
+        if missing and tail(missing, here.rows, learned_missing, learned.rows) * n_columns <= LEVEL
     ]
 
 
 def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
-    """A bound on the probability that so many rows of a sample, or more, have a property of so many of all rows.
+    """A bound on the probability that ``count`` or more rows of a sample have a property, given the other rows with it.
 
-    Above the mean, the probabilities of the hypergeometric distribution fall faster than a geometric series.
+    Above the mean, the probabilities of the hypergeometric distribution decrease faster than a geometric series.
     """
     if count * other_rows <= other_count * rows:
         return 1.0
@@ -318,19 +318,19 @@ def _log_choices(n: int, k: int) -> float:
 
 
 def differing(learned: Profile, here: Profile) -> list[int]:
-    """Columns whose values are distributed otherwise than in training, by samples of equally many rows."""
+    """Indices of columns whose distribution differs from training, by two samples of the same size."""
     n_columns = min(len(learned.present), len(here.present)) if len(here.keys) >= FEWEST else 0
-    samples = [(learned.drawn(place), here.drawn(place)) for place in range(n_columns)]
+    samples = [(learned.drawn(index), here.drawn(index)) for index in range(n_columns)]
     return [
-        place
-        for place, (first, second) in enumerate(samples)
+        index
+        for index, (first, second) in enumerate(samples)
         if (n := min(len(first), len(second))) >= FEWEST
         and largest_difference(first[:n], second[:n]) > most_by_chance(n, n_columns, LEVEL)
     ]
 
 
 def most_by_chance(n: int, n_columns: int, level: float) -> float:
-    """A bound that no column exceeds with probability 1 - level, if rows are exchangeable.
+    """A bound that no column exceeds with probability 1 - ``level`` if rows are exchangeable.
 
     The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
     2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).
@@ -341,5 +341,5 @@ def most_by_chance(n: int, n_columns: int, level: float) -> float:
 def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
     """The largest difference of the empirical distribution functions of two samples."""
     points = np.unique(np.concatenate([first, second]))
-    below = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
-    return float(np.abs(below[0] - below[1]).max())
+    cumulative = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
+    return float(np.abs(cumulative[0] - cumulative[1]).max())

@@ -1,7 +1,7 @@
-"""Double quotes in delimited text, as RFC 4180 and Arrow read them: which line ends they hold, and which look wrong.
+"""Double quotes in delimited text, by the rules of RFC 4180 and Arrow.
 
-A quote at the start of a field opens it, and the next single one closes it. Two inside a field are one letter. A
-quote elsewhere outside a field is a letter, as in 3.5" disk.
+A quote at the start of a field opens a quoted field, and the next single quote closes it. Two quotes inside a quoted
+field are one character. Any other quote is an ordinary character, as in 3.5" disk.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 
 
 def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
-    """Whether the text behind each byte (uint8) lies inside quotes, by the delimiters of its fields.
+    """Return a mask of the bytes (uint8) after which the text is inside quotes, given the delimiters of fields.
 
-    ``before`` is the byte before the text. Where the text begins inside quotes, so does what lies before it.
+    ``before`` is the byte before the text, and ``begins_inside`` is whether the text begins inside quotes.
     """
-    opens = np.zeros(256, bool)  # which bytes a field may follow
+    opens = np.zeros(256, bool)  # mask of the bytes that precede a field
     opens[[LINE_END, ord("\r"), *delimiters.encode()]] = True
     inside = np.empty(len(text), bool)
     mark_quoted(text, opens, before, begins_inside, inside)
@@ -49,19 +49,19 @@ def mark_quoted(
 
 
 def unescape(text: np.ndarray) -> None:
-    r"""Double the quotes that a backslash precedes, in the place of the backslash: \" becomes ""."""
+    r"""Replace each backslash that escapes a quote by a quote, in place: \" becomes ""."""
     marks = np.flatnonzero(text[1:] == QUOTE)
     marks = marks[text[marks] == BACKSLASH]
-    for place in marks.tolist():
-        first = place
+    for index in marks.tolist():
+        first = index
         while first and text[first - 1] == BACKSLASH:
             first -= 1
-        if (place - first) % 2 == 0:  # the backslash is not escaped by another one
-            text[place] = QUOTE
+        if (index - first) % 2 == 0:  # the backslash is not escaped by another one
+            text[index] = QUOTE
 
 
 def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
-    """The number of lines of a text with another number of fields; blank lines are not counted."""
+    """Count the lines of a text whose number of fields is not ``n_fields``, without blank lines."""
     inside = inside_quotes(lines, delimiter)
     ends, signs = (np.flatnonzero((lines == byte) & ~inside) for byte in (LINE_END, ord(delimiter)))
     counts = np.bincount(np.searchsorted(ends, signs), minlength=len(ends) + 1)
@@ -70,7 +70,7 @@ def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
 
 
 def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
-    """Whether backslashes say that quotes belong to values, as Spark, Hive and MySQL write them."""
+    """Whether backslashes escape the quotes in values, as Spark, Hive and MySQL write them."""
     if BACKSLASH not in text or b'\\"' not in text:  # a search for one byte is fast
         return False
     if re.search(rb'\\"[^"\r\n' + re.escape(delimiter.encode()) + rb"]", text):

@@ -1,8 +1,8 @@
-"""The encoder of rows that are dicts: rows of requests, and frames of one row.
+"""A fast encoder of rows that are dicts: rows of requests, and frames of one row.
 
-Most of the time that it takes to encode a row goes to arrays of one value, so the features of a value are remembered.
-The encoder of tables encodes each value the first time, and all rows in which something is not foreseen here: texts and
-lists, what is not known, what cannot be used.
+To encode one row as a table takes most of its time in arrays of one value, so the features of values are cached. The
+encoder of tables encodes each value the first time, and all rows that are not supported here: rows with texts or lists,
+with unknown values, or with values that cannot be used.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from tunefree.stream.keys import MOST_CODES
 from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
 from tunefree.stream.schema import notations_of
 
-MOST_ROWS = 64  # more are encoded faster together
-MOST_REMEMBERED = 1000  # values of a column that are remembered
-LONGEST = 200  # letters of a value that is remembered
-_WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not remembered
-_FRAME_KINDS = {Number, Category, Boolean}  # columns whose values in frames are remembered, where they are no numbers
-_PLAIN = {str, bool, int}  # by these types
-_WHOLE = 2**53  # whole numbers up to it are doubles
-_NUMBERS = {int, float}
+MOST_ROWS = 64  # more rows are encoded faster as a table
+MOST_REMEMBERED = 1000  # cached values of a column
+LONGEST = 200  # characters of a cached value
+_WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not cached
+_FRAME_KINDS = {Number, Category, Boolean}  # columns that are supported in frames
+_CACHED_TYPES = {str, bool, int}  # types of values in frames that are cached
+_WHOLE = 2**53  # float64 represents all whole numbers up to it
+_NUMBER_TYPES = {int, float}
 _ABSENT: Any = object()
-_FIRST = np.zeros(1, np.intp)
+_FIRST_ROW = np.zeros(1, np.intp)
 
 
 class _Features(NamedTuple):
     """The features of a value of a column."""
 
     numbers: list[float]
-    codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
-    entries: list[tuple[int, float]]  # features with values: numbers of columns that came later
+    codes: list[tuple[int, int]]  # (source, as in a block; feature)
+    entries: list[tuple[int, float]]  # (feature, value): numbers of later columns
     seen: Seen
 
 
-_NOTHING = _Features([], [], [], Seen(True, np.nan, np.nan))
+_NO_FEATURES = _Features([], [], [], Seen(True, np.nan, np.nan))
 
 
 class RowEncoder:
-    """Encodes rows to be predicted, with a bounded memory of values for each column.
+    """Encodes rows to be predicted, with a bounded cache of values for each column.
 
-    Values are those of JSON, or of a frame. ``names`` are those of the columns; none if no row is foreseen.
+    Values come from JSON or from a frame. ``names`` are the names of the columns, empty if no row is supported.
     """
 
     def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
         self.encoder, self.reads_frames, self._types, columns = encoder, reads_frames, encoder.types(), encoder.columns
-        self._described = [column.state() for column in columns]
+        self._column_states = [column.state() for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
-        unforeseen = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
-        unforeseen += [encoder.ids.most is not None]  # some may be forgotten
-        unforeseen += [_WORD_KINDS & {column.kind for column in columns}]
+        unsupported = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
+        unsupported += [encoder.ids.most is not None]  # features may be forgotten
+        unsupported += [_WORD_KINDS & {column.kind for column in columns}]
         if reads_frames:
-            unforeseen += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
-        self.names = frozenset(column.name for column in columns if not any(unforeseen))
+            unsupported += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
+        self.names = frozenset(column.name for column in columns if not any(unsupported))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
-        self._take_limits()
+        self._set_limits()
 
-    def _take_limits(self) -> None:
-        """The numbers of each column that are foreseen: in frames none that would need a warning."""
+    def _set_limits(self) -> None:
+        """Set the range of the supported numbers of each column; in frames, those outside need a warning."""
         profile = self.encoder.profile
         self._rows, ranges = profile.rows, usual_ranges(profile) if self.reads_frames else []
         limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
@@ -78,51 +78,51 @@ class RowEncoder:
         ]
 
     def follow(self, encoder: Any) -> RowEncoder:
-        """The row encoder of an encoder as it is now, with the remembered values that still hold."""
+        """The row encoder of an encoder in its present state, with the cached values that are still valid."""
         keys = encoder.ids.keys
         is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
-        if encoder is self.encoder and is_same and len(encoder.columns) == len(self._described):
+        if encoder is self.encoder and is_same and len(encoder.columns) == len(self._column_states):
             if encoder.profile.rows != self._rows:
-                self._take_limits()
+                self._set_limits()
             return self
-        other = RowEncoder(encoder, self.reads_frames)
-        if other._described == self._described and np.array_equal(other._keys[: len(self._keys)], self._keys):
-            for known, known_before in zip(other._known, self._known, strict=True):
-                known |= {key: features for key, features in known_before.items() if features is not None}
-        return other
+        new = RowEncoder(encoder, self.reads_frames)
+        if new._column_states == self._column_states and np.array_equal(new._keys[: len(self._keys)], self._keys):
+            for cache, earlier_cache in zip(new._known, self._known, strict=True):
+                cache |= {key: features for key, features in earlier_cache.items() if features is not None}
+        return new
 
     def encode(self, rows: Sequence[dict[str, Any]]) -> tuple[Block, list[list[Seen]]] | None:
-        """The block of rows, and the values of each column; None if rows need the encoder of tables."""
+        """The block of rows, and the values in each row; None if rows need the encoder of tables."""
         encoded = list[list[_Features]]()
         for row in rows:
             encoded.append([])
-            for place, column in enumerate(self._described):
-                if (features := self._features(place, row.get(column["name"], _ABSENT))) is None:
+            for index, column in enumerate(self._column_states):
+                if (features := self._features(index, row.get(column["name"], _ABSENT))) is None:
                     return None
                 encoded[-1].append(features)
         return _block_of(encoded), [[features.seen for features in row] for row in encoded]
 
-    def _features(self, place: int, value: Any) -> _Features | None:
-        """The features of a value of a column; None if the encoder of tables has to encode the row."""
-        (low, high), known, kind = self._limits[place], self._known[place], type(value)
-        if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
+    def _features(self, index: int, value: Any) -> _Features | None:
+        """The features of a value of a column; None if the row needs the encoder of tables."""
+        (low, high), cache, kind = self._limits[index], self._known[index], type(value)
+        if kind in _NUMBER_TYPES and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
             return _Features([float(value)], [], [], Seen(False, value, value))
-        is_plain = kind in _PLAIN and low > high if self.reads_frames else kind is not list and kind is not dict
-        if not is_plain or (kind is str and len(value) > LONGEST):
+        is_cached = kind in _CACHED_TYPES and low > high if self.reads_frames else kind is not list and kind is not dict
+        if not is_cached or (kind is str and len(value) > LONGEST):
             return None
         key = kind, value
-        features = known.get(key, _ABSENT)
+        features = cache.get(key, _ABSENT)
         if features is _ABSENT:
-            if len(known) >= MOST_REMEMBERED:
-                known.clear()
-            features = known[key] = self._encoded(place, value)
+            if len(cache) >= MOST_REMEMBERED:
+                cache.clear()
+            features = cache[key] = self._encode_value(index, value)
         return features
 
-    def _encoded(self, place: int, value: Any) -> _Features | None:
-        """The features of a value by the encoder of tables; None if it has to encode the whole row."""
-        column, faults = self.encoder.columns[place], Faults()
+    def _encode_value(self, index: int, value: Any) -> _Features | None:
+        """The features of a value, by the encoder of tables; None if the whole row needs that encoder."""
+        column, faults = self.encoder.columns[index], Faults()
         if value is _ABSENT:
-            return _NOTHING if column.since else None
+            return _NO_FEATURES if column.since else None
         try:
             types = {column.name: self._types[column.name]}
             if self.reads_frames:
@@ -138,8 +138,8 @@ class RowEncoder:
         parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
-        located = [[(place, part) for part in some] for some in (parts.codes, parts.bags)]
-        ids, words = self.encoder.ids.chunk_features(1, *located, False)
+        parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.bags)]
+        ids, words = self.encoder.ids.chunk_features(1, *parts_by_column, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
@@ -147,23 +147,23 @@ class RowEncoder:
         if self.reads_frames and observed.missing[0]:
             return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
-        value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
-        codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
+        value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST_ROW)[0])
+        codes = [(MOST_CODES * index + k, feature) for k, feature in enumerate(features)]
         numbers = [float(array[0]) for array in parts.numbers]
         entries = list(zip(words.features.tolist(), words.values.tolist(), strict=True))
         return _Features(numbers, codes, entries, Seen(bool(observed.missing[0]), number, value_compared))
 
 
 def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None:
-    """The block of a pandas frame of one row, counted if it is ``learning``; None if it is not foreseen."""
+    """The block of a pandas frame of one row, None if not supported; if ``learning``, it is added to the profile."""
     if not is_pandas(X) or len(X) != 1:
         return None
-    kept = encoder.row_encoder
-    encoder.row_encoder = row_encoder = RowEncoder(encoder, reads_frames=True) if kept is None else kept.follow(encoder)
+    old = encoder.row_encoder
+    encoder.row_encoder = row_encoder = RowEncoder(encoder, reads_frames=True) if old is None else old.follow(encoder)
     values = X.iloc[0]
-    is_foreseen = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
+    is_supported = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
     as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
-    row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_foreseen else {}
+    row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_supported else {}
     encoded = row_encoder.encode([row]) if row.keys() == row_encoder.names else None
     if encoded is None:
         return None
@@ -173,7 +173,7 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
 
 
 def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:
-    """The block of rows, from the columns' features for the values of each row."""
+    """The block of rows, from the features of each column in each row."""
     numbers = np.array([[number for features in row for number in features.numbers] for row in encoded])
     codes = [dict(code for features in row for code in features.codes) for row in encoded]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))

@@ -1,10 +1,10 @@
 """The kind of each column of a table, inferred from a sample of its values and from the user's options.
 
-A column that comes later is inferred from its first value alone, so that nothing depends on where a stream is cut.
+A later column is inferred from its first value alone, so the result does not depend on how a stream is cut into chunks.
 
-The same digits may be two numbers: 1.868 is one thousand in a continental file. A further file is read in the notation
-of training where all values fit it and no other column has another decimal mark, else in the likeliest one. Either is
-noted where it differs from that of training.
+The same digits may be two numbers: 1.868 exceeds one thousand in a continental file. A further file is read in the
+notation of training if all values fit it and no other column has another decimal mark, else in the likeliest notation.
+A notation that differs from training is noted.
 """
 
 from __future__ import annotations
@@ -75,30 +75,29 @@ from tunefree.stream.notation import (
 )
 from tunefree.stream.spellings import NULLS, SIGNS_OF_MISSING
 
-_FIRST = 64  # strings that are looked at before all others
-_SAMPLE = 4096  # rows among which a value is rare, and from which texts are guessed
-_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_SAMPLE = 4096  # rows from which rare values and texts are inferred
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # indices into TRUTH_WORDS of words that occur together
 _DIGITS = {8, 9}
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
 _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
 _WORD_PATTERNS = {1: " ", 2: r"\p{L}{2,}.*\s", 3: r"\p{L}{2,}.*\s.*\s"}
-MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
+MOST_LABELS = 100  # with leading zeros; a target with more different ones is a number
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _TRUTHS = string_array(("true", "True", "TRUE", "false", "False", "FALSE"))
-_GONE = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
-_LOOKED_AT = 1000  # values of a column that tell whether a file is continental
-_NOTHING = pa.nulls(0, pa.string())
+_MISSING_STRINGS = pa.concat_arrays([SIGNS, pa.nulls(1, pa.string())])
+_EXAMINED = 1000  # values of a column from which the decimal mark is inferred
+_NO_STRINGS = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
 
 
 class Inference:
-    """Infers columns from their arrays in a first chunk, by name, and from the user's options.
+    """Infers columns from their arrays in the first chunk and from the user's options.
 
-    ``texts`` are columns of texts. If not ``typed``, the source does not distinguish strings of digits from numbers.
-    ``semicolons`` are between its fields.
+    ``texts`` are names of columns of texts. If not ``typed``, the source does not distinguish strings of digits from
+    numbers. ``semicolons``: whether its fields are separated by semicolons.
     """
 
     def __init__(
@@ -113,14 +112,14 @@ class Inference:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.dates = column_types.dates(list(arrays))
-        self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
+        self.has_na = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
         self.present = {
-            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_GONE)))
+            name: strings.filter(pc.invert(pc.is_in(strings, value_set=_MISSING_STRINGS)))
             for name, strings in self.strings.items()
         }
         as_written = {*column_types.categorical, *self.dates, *texts}
@@ -128,15 +127,15 @@ class Inference:
         self.plain = {name for name in texts_alone if _are_plain_numbers(self.strings[name])}
         others = [strings for name, strings in self.present.items() if name not in self.plain]
         with_points = [self.present[name] for name in self.plain if semicolons]
-        is_asked = column_types.notation is not None
-        self.continental = not is_asked and is_continental([*others, *with_points], semicolons)
-        self.in_doubt = self.continental and not is_continental(others)
-        if is_asked or self.continental:  # a point may divide thousands
+        is_declared = column_types.notation is not None
+        self.continental = not is_declared and is_continental([*others, *with_points], semicolons)
+        self.is_doubtful = self.continental and not is_continental(others)
+        if is_declared or self.continental:  # a point may separate thousands
             self.plain = {name for name in self.plain if not _have_points(self.strings[name])}
         self.notes = list[Note]()
 
     def column(self, name: str) -> Any:
-        """The column of a name; a DataError if its type has no features, or differs from the user's options."""
+        """The column with a name; a DataError if its type cannot be used or contradicts the user's options."""
         array = self.arrays[name]
         kind = family(array.type)
         if name in self.column_types.categorical:
@@ -151,7 +150,7 @@ class Inference:
                 raise DataError(problem, self.file, column=name, remedy="leave it out of `text`")
             return Text(name)
         if kind == "string":
-            return self._guessed(name)
+            return self._inferred(name)
         if kind == "number" and beyond_doubles(decoded(array)):
             return Category(name, numbers=True, doubt=(EXACT, ""))
         if kind == "moment":
@@ -164,25 +163,25 @@ class Inference:
         return _BY_FAMILY[kind](name)
 
     def is_empty(self, name: str) -> bool:
-        """Whether a column has no values, and no type of values either."""
+        """Whether a column has neither values nor a type of values."""
         array = self.strings.get(name, self.arrays[name])
         return family(array.type) in ("string", "null") and array.null_count == len(array)
 
     def notation(self, name: str) -> Notation | None:
-        """The notation of a column of strings that are numbers; None for any other."""
+        """The notation of a column of strings that are numbers; None for other columns."""
         if name not in self.strings or name in self.plain or codes_in(self.present[name]):
             return None
         strings = self.present[name]
         is_bare = len(strings) + self.strings[name].null_count == len(self.strings[name])
         notation = notation_of(strings, self.continental, self.column_types.notation, is_bare)
-        if notation is not None and self.in_doubt and len(decimal_marks(strings)) > 1:
+        if notation is not None and self.is_doubtful and len(decimal_marks(strings)) > 1:
             problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
-        # Whole numbers are codes unless something that the user calls missing has made strings of them.
-        return notation_of(strings, known=PLAIN) if notation is None and name in self.relieved else notation
+        # Whole numbers in strings are codes, unless they are strings only because of the user's ``na_values``.
+        return notation_of(strings, known=PLAIN) if notation is None and name in self.has_na else notation
 
     def target(self, name: str) -> tuple[str | None, Notation | None]:
-        """What a target holds, None where it has no value, and the notation in which its texts are numbers."""
+        """The type of a target, None if it has no value; and the notation of its texts if they are numbers."""
         if name in self.column_types.categorical:
             return "string", None
         if name not in self.strings:
@@ -197,28 +196,28 @@ class Inference:
                 return "string" if cast(strings, pa.int64())[1] else INTEGER, None
             is_code = codes == ZEROS and not is_named and pc.count_distinct(strings).as_py() <= MOST_LABELS
             return "string" if is_code else "number", None
-        if not self.typed and _are_truths(strings):
+        if not self.typed and _are_booleans(strings):
             return "boolean", None
         notation = self._target_notation(name)
         return "string" if notation is None else "number", notation
 
     def _target_notation(self, name: str) -> Notation | None:
-        """The notation of a target of strings if most are numbers, too many different ones to be classes."""
+        """The notation of a target of strings if most are numbers with too many different values to be classes."""
         notation, strings, is_named = self.notation(name), self.present[name], name in self.column_types.numeric
         if notation is not None or (codes_in(strings) and not is_named):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
-        numbers = strings.filter(_fitting(strings, likeliest))
+        numbers = strings.filter(_is_number_in(strings, likeliest))
         is_most = 2 * len(numbers) > len(self.strings[name]) - self.strings[name].null_count
         is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
         return likeliest if is_numeric or is_named else None
 
-    def _guessed(self, name: str) -> Any:
-        """The kind of column that strings look like."""
+    def _inferred(self, name: str) -> Any:
+        """The column of the kind that fits its strings."""
         strings, present = self.strings[name], self.present[name]
         if name in self.plain:
             return self._category(name) if codes_in(present) else Number(name)
-        if not self.typed and _are_truths(strings):
+        if not self.typed and _are_booleans(strings):
             return Boolean(name)
         if looks_like_text(strings):
             return Text(name)
@@ -237,7 +236,7 @@ class Inference:
         return self._category(name) if column is None else column
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
-        """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
+        """The column if all strings are dates, times of day, or numbers in a notation; else None."""
         if (iso := _iso_dates(name, strings)) is not None:
             return iso
         if looks_like_times(strings):
@@ -250,7 +249,7 @@ class Inference:
         return None if notation is None else Number(name, notation)
 
     def _category(self, name: str) -> Category:
-        """A category, and the doubt about it, if there is one."""
+        """A category, with the reason if another kind is likely, too."""
         strings, present = self.strings[name].drop_null(), self.present[name]
         codes, rare = codes_in(present), _rare_word(present, self.continental)
         doubt: tuple[str, ...] = ()
@@ -309,31 +308,31 @@ def _have_points(numbers: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(numbers, "[.eE]")).as_py())
 
 
-def _are_truths(strings: Any) -> bool:
+def _are_booleans(strings: Any) -> bool:
     """Whether there are strings, and all are true or false."""
     present = strings.drop_null()
     return len(present) > 0 and bool(pc.all(pc.is_in(present, value_set=_TRUTHS)).as_py())
 
 
 def _rare_word(strings: Any, continental: bool) -> str | None:
-    """The first of the few values that are no numbers among many that are; None where there are no such."""
+    """The first value that is no number if most values are numbers, but not all; else None."""
     sample = strings[:_SAMPLE]
-    words = sample.filter(pc.invert(_fitting(sample, likeliest_notation(sample, continental))))
+    words = sample.filter(pc.invert(_is_number_in(sample, likeliest_notation(sample, continental))))
     return words[0].as_py() if 0 < 2 * len(words) < len(sample) else None
 
 
-def _fitting(strings: Any, notation: Notation) -> Any:
-    """A mask of the strings that are numbers in a notation, null where they are null; few strings may differ."""
+def _is_number_in(strings: Any, notation: Notation) -> Any:
+    """A mask of the strings that are numbers in a notation, null for nulls; fast if strings repeat each other."""
     encoded = strings.dictionary_encode()
     return boolean_array(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
 def _iso_dates(name: str, strings: Array) -> Timestamp | None:
-    """The column of strings, trimmed, that are dates as ISO 8601 writes them, all with or all without a zone; or None.
+    """The column if all trimmed strings are dates in ISO 8601, either all with a time zone or all without; else None.
 
-    Those with an offset are read in UTC.
+    Dates with an offset are read in UTC.
     """
-    if not len(strings) or not re.match(_DATE, text_at(strings, 0)):  # Arrow would compile each pattern anew
+    if not len(strings) or not re.match(_DATE, text_at(strings, 0)):  # Arrow compiles the pattern at each call
         return None
     dates = as_iso(strings)
     for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
@@ -344,29 +343,29 @@ def _iso_dates(name: str, strings: Array) -> Timestamp | None:
 
 
 def looks_like_times(strings: Array) -> bool:
-    """Whether all strings, trimmed, are times of day, HH:MM or HH:MM:SS with decimals or without."""
+    """Whether all trimmed strings are times of day: HH:MM, or HH:MM:SS with optional decimals."""
     if not len(strings) or not re.match(_TIME, text_at(strings, 0)):
         return False
     return pc.all(pc.match_substring_regex(strings, _TIME)).as_py()
 
 
 def looks_like_booleans(strings: Array) -> bool:
-    """Whether strings are words for true and false, both of them."""
+    """Whether all strings are words for true and false, and both occur."""
     words = pc.index_in(pc.utf8_lower(strings.slice(0, 1)), value_set=TRUTH_WORDS)
     if words.null_count > strings.slice(0, 1).null_count:
         return False
-    places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=TRUTH_WORDS).to_pylist()}
-    words_alone = places - _DIGITS
-    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2
+    indices = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=TRUTH_WORDS).to_pylist()}
+    words_alone = indices - _DIGITS
+    return any(words_alone <= group for group in _PAIRS) and bool(words_alone) and len({k % 2 for k in indices}) == 2
 
 
 def looks_like_text(strings: Array) -> bool:
-    """Whether strings are texts: most long, different from each other, and with a space."""
+    """Whether strings are texts: long on average, most of them different, and most with a space."""
     return are_of_words(strings, _DISTINCT, 1) and pc.mean(pc.utf8_length(strings[:_SAMPLE])).as_py() >= _LONG
 
 
 def are_of_words(strings: Array, share: float, words: int) -> bool:
-    """Whether strings may be short texts: a share of them different from each other, most of so many words or more."""
+    """Whether strings may be short texts: at least a share are different, and most have a number of words or more."""
     present = strings[:_SAMPLE].drop_null()
     if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
         return False
@@ -385,7 +384,7 @@ _BY_FAMILY: dict[str, Callable[[str], Any]] = {
 
 @dataclass
 class Further:
-    """Columns that an encoder does not know: types of those ``left_out``, and ``rows`` of the stream so far."""
+    """Columns that an encoder does not know; ``left_out``: types of unusable ones; ``rows``: of the stream so far."""
 
     ignored: list[str]
     decimal: str | None = None
@@ -396,7 +395,7 @@ class Further:
     def columns(
         self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: Sequence[str], typed: bool
     ) -> list[Any]:
-        """The columns that the rows of a chunk add, in the order of their first values; ``row`` is its first row."""
+        """The new columns of a chunk, in the order of their first values; ``row`` is the number of its first row."""
         names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
@@ -414,8 +413,8 @@ class Further:
         return [column for _, column in columns if column is not None]
 
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
-        """The kind of column that values show; None, and the type is noted, if there is none."""
-        first = values[0].as_py()  # taken alone
+        """The column that is inferred from values; None if they cannot be used, and then their type is recorded."""
+        first = values[0].as_py()  # even a single long value shows a text
         if isinstance(first, str) and len(first) >= _LONG and " " in first:
             return Text(name)
         column_types = ColumnTypes(self.decimal, self.thousands)
@@ -428,12 +427,12 @@ class Further:
 
 
 def is_among(name: str, columns: Iterable[str]) -> bool:
-    """Whether a column, or a struct that it is a part of, is among some."""
+    """Whether a column, or a struct that contains it, is among ``columns``."""
     return any(name == column or name.startswith(f"{column}.") for column in columns)
 
 
 def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
-    """An encoder that shares its features with another, and reads numbers and dates as a sample has them."""
+    """A copy of an encoder, with the same features, that reads numbers and dates in the notation of a sample."""
     adapted = copy.copy(encoder)
     adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
     adapted.columns, adapted.notes = [copy.copy(column) for column in encoder.columns], []
@@ -471,24 +470,24 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     for name, column in numbers.items():
         column.notation = notations[name]
     for name, column in dates.items():
-        column.format = formats.get(name) or _date_format(column, texts.get(name, _NOTHING), decimal, adapted.notes)
+        column.format = formats.get(name) or _date_format(column, texts.get(name, _NO_STRINGS), decimal, adapted.notes)
     adapted.notations = {name: notation for name in roles if (notation := notations[name]) is not None}
     return adapted
 
 
 def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
-    """The decimal mark of a file, if columns of numbers tell one; those that are not plain are asked first."""
-    telling = [name for name in texts if name not in plain or trained[name]]
+    """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
+    informative = [name for name in texts if name not in plain or trained[name]]
     decimals: set[str] = set()
-    for name in [*telling, *(plain if telling else ())]:
-        if name in telling or not decimals:
-            marks = decimal_marks(texts[name][:_LOOKED_AT])
+    for name in [*informative, *(plain if informative else ())]:
+        if name in informative or not decimals:
+            marks = decimal_marks(texts[name][:_EXAMINED])
             decimals |= marks if len(marks) == 1 else set()
     return decimals.pop() if len(decimals) == 1 else None
 
 
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:
-    """The format of a column of dates, which was the same or another in training; None for ISO 8601."""
+    """The format of a column of dates in a file; None for ISO 8601. A change since training is noted."""
     trained, is_iso = column.format, _iso_dates(column.name, strings) is not None
     if not len(strings) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
         return trained
@@ -500,7 +499,7 @@ def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: li
 
 
 def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Objects of JSON whose numbers are written as an encoder reads them from strings."""
+    """JSON objects with numbers replaced by strings, in the notations in which an encoder reads them."""
     notations = notations_of(encoder)
 
     def written(name: str, value: Any) -> Any:
@@ -510,7 +509,7 @@ def with_numbers_as_texts(encoder: Any, rows: list[dict[str, Any]]) -> list[dict
 
 
 def notations_of(encoder: Any) -> dict[str, Notation]:
-    """The notations by which an encoder reads numbers from strings, of columns of numbers, targets and weights."""
+    """The notations in which an encoder reads numbers from strings, for columns, targets and weights."""
     types = encoder.types()
     columns = {column.name: column.notation or PLAIN for column in encoder.columns if column.kind == Number.kind}
     return {name: notation for name, notation in (columns | encoder.notations).items() if types[name] == pa.string()}

@@ -1,8 +1,8 @@
-"""Sources in a random order, for files of any size: two passes over buckets on the disk.
+"""Shuffling of sources of any size, in two passes over buckets on the disk.
 
-The first pass sends each row to a bucket drawn at random. The second reads one bucket after the other into memory,
-draws a random order of its rows, and writes them. Every order of all rows is then equally likely. Beside each file of
-rows stands a file that tells where each row came from, for messages.
+The first pass appends each row to a bucket drawn at random. The second pass reads one bucket after the other into
+memory, and writes its rows in a random order. Every order of all rows is then equally likely. For messages, a second
+file next to each file of rows has the origin of each row.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tunefree.stream.quotes import LINE_END
 from tunefree.stream.source import MOST_LINE_BYTES, Source
 from tunefree.stream.tables import CHUNK_ROWS
 
-MOST_IN_MEMORY = 1 << 26  # bytes of rows before they are written to their buckets; so many need one bucket only
-BUCKET = 1 << 27  # bytes of a bucket at most
-BUCKETS, MOST_BUCKETS = 64, 1024  # of rows up to 8 GiB, and of the largest files
-UNPACKED = 4  # bytes of rows for a byte of a compressed or columnar file, about
-_ORIGIN = "\0file", "\0row"  # columns of the places where rows came from
+MOST_IN_MEMORY = 1 << 26  # bytes of rows in memory before they are written to buckets; less data needs one bucket
+BUCKET = 1 << 27  # maximum bytes of a bucket
+BUCKETS, MOST_BUCKETS = 64, 1024  # number of buckets up to 8 GiB of rows, and for the largest files
+UNPACKED = 4  # approximate bytes of rows for a byte of a compressed or columnar file
+_ORIGIN = "\0file", "\0row"  # columns with the file index and row number of the origin of each row
 
 
 @contextmanager
 def shuffled(
     source: Source, seed: int, bad: BadRows | None = None, chunks: Iterator[Any] | None = None, known: Any = None
 ) -> Iterator[Source]:
-    """The rows of a source in a random order, in files that exist for as long as the context.
+    """Shuffle the rows of a source into files that exist for as long as the context.
 
-    The same source and seed give the same order. ``chunks`` are those of the source, where it would read others by
-    itself, and ``known`` is the encoder of their columns. Errors name the file and the row of ``source``.
+    The same source and seed give the same order. ``chunks`` are the chunks of the source, if read with options, and
+    ``known`` is the encoder of their columns. Errors name the file and the row of ``source``.
     """
 
     def origin(file: str, row: int) -> tuple[str, int]:
@@ -61,11 +61,11 @@ def shuffled(
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None
         names = tuple(TextFile(file, longest_line=MOST_LINE_BYTES) for file in files)
         format = "arrow" if source.kind == formats.TABLE else source.format
-        in_order = Source(names, format, origin=origin, known=known, typed=source.typed)
+        shuffled_source = Source(names, format, origin=origin, known=known, typed=source.typed)
         try:
-            yield in_order
+            yield shuffled_source
         except DataError as error:
-            if error.file not in (*files, in_order.name):
+            if error.file not in (*files, shuffled_source.name):
                 raise
             file, row = source.name, None
             if error.file in files and error.row is not None:
@@ -74,19 +74,19 @@ def shuffled(
 
 
 def _divide(chunks: Iterator[Any], n_buckets: int, folder: Path, rng: np.random.Generator) -> list[Path]:
-    """The first pass: buckets of rows with their places, only one of rows that fit into memory."""
-    first, size = [], 0
+    """The first pass: divide rows and their origins into buckets; into one bucket if they fit into memory."""
+    buffered, size = [], 0
     while size <= MOST_IN_MEMORY and (chunk := next(chunks, None)) is not None:
-        first.append(chunk)
+        buffered.append(chunk)
         size += chunk.data.nbytes
     buckets = [folder / f"{number:04d}" for number in range(1 if size <= MOST_IN_MEMORY else n_buckets)]
     waiting: list[list[Any]] = [[] for _ in buckets]
     size = 0
-    for chunk in itertools.chain(first, chunks):
+    for chunk in itertools.chain(buffered, chunks):
         rows = _rows_of(chunk)
-        drawn = rng.integers(len(buckets), size=len(rows))
-        order = np.argsort(drawn, kind="stable")
-        rows, ends = rows.take(number_array(order)), np.searchsorted(drawn[order], np.arange(len(buckets) + 1))
+        bucket_indices = rng.integers(len(buckets), size=len(rows))
+        order = np.argsort(bucket_indices, kind="stable")
+        rows, ends = rows.take(number_array(order)), np.searchsorted(bucket_indices[order], np.arange(len(buckets) + 1))
         for pieces, start, stop in zip(waiting, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             if start < stop:
                 pieces.append(rows.slice(start, stop - start))
@@ -99,7 +99,7 @@ def _divide(chunks: Iterator[Any], n_buckets: int, folder: Path, rng: np.random.
 
 
 def _rows_of(chunk: Any) -> Any:
-    """The rows of a chunk as a table, of text with a column of lines; and the numbers of the file and of each row."""
+    """Convert a chunk to a table, with a column of lines for text, and add the file index and the row numbers."""
     if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1
@@ -119,7 +119,7 @@ def _plain(strings: Any) -> Any:
 
 
 def _flush(waiting: list[list[Any]], buckets: list[Path]) -> None:
-    """Write rows to their buckets, behind those that these hold; the types of a column need not be the same in all."""
+    """Append rows to their buckets; the type of a column may differ between writes."""
     for bucket, pieces in zip(buckets, waiting, strict=True):
         if pieces:
             table = _joined(pieces)
@@ -133,7 +133,7 @@ def _joined(tables: list[Any]) -> Any:
 
 
 def _reordered(bucket: Path, is_table: bool, rng: np.random.Generator) -> str:
-    """The second pass over one bucket, which is removed: the file of its rows."""
+    """The second pass over one bucket: shuffle it into a new file, remove it, and return the name of the file."""
     tables, file = list[Any](), f"{bucket}.rows"
     with pa.OSFile(str(bucket)) as stored:
         while stored.tell() < stored.size():
@@ -149,11 +149,11 @@ def _reordered(bucket: Path, is_table: bool, rng: np.random.Generator) -> str:
                 writer.write_table(table.unify_dictionaries(), max_chunksize=CHUNK_ROWS)
         else:
             for lines in table.column(0).chunks:
-                places = bytes_of(lines)[0]
-                handle.write(lines.buffers()[2][int(places[0]) : int(places[-1])])
+                offsets = bytes_of(lines)[0]
+                handle.write(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
     return file
 
 
 def _origins(file: str) -> str:
-    """The file of numpy with the file number and row number, in the source, of each row of a file."""
+    """Return the name of the NumPy file with the origins (file index and row number) of the rows of a file."""
     return f"{file}.npy"

@@ -22,13 +22,13 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
 from tunefree.stream.text import DELIMITERS, line_after, open_text, plain_size, read_lines
 
-WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
+WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # text formats without a delimiter between fields
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
-_FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
+_FIRST_LINE = 1 << 16  # maximum bytes of the first line, by which the format is recognised
 
 
 def encoder_of(kind: str) -> Any:
-    """The encoder class for a kind of source; others are not imported, because the encoder of tables takes a while."""
+    """Return the encoder class for a kind of source. It is imported on demand: the encoder of tables loads slowly."""
     if kind == formats.TABLE:
         return formats.load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
@@ -40,9 +40,9 @@ def encoder_of(kind: str) -> Any:
 class Source:
     """A source of rows: files of one format ("-" is standard input), or a table in memory.
 
-    ``column_types`` is what is said of how further files write what the model knows. Where rows were moved, ``origin``
-    returns the file and number of a row that the user knows, and ``known`` is an encoder that knows the columns.
-    ``typed`` says whether the format distinguishes strings of digits from numbers.
+    ``column_types`` describes how later files write numbers and dates of columns that the model knows. If rows were
+    moved, as by a shuffle, ``origin`` maps a file and row number to those of the user's data, and ``known`` is an
+    encoder with the columns of the data. ``typed`` is whether the format distinguishes strings of digits from numbers.
     """
 
     files: tuple[str, ...]
@@ -56,21 +56,21 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """The encoder for its chunks: "table", or the name of a format with an encoder of its own."""
+        """The kind of encoder for its chunks: "table", or the name of a text format with a separate encoder."""
         return formats.TABLE if self.format is None else formats.named(self.format).kind
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """The name of the source in messages."""
         return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
-        """Whether its rows are used as they come; :func:`tunefree.stream.text.use_lines_as_they_come` says it."""
+        """Whether rows are used as they arrive, see :func:`tunefree.stream.text.use_lines_as_they_come`."""
         return self.files == ("-",) and open_text(self.files[0]).patience is not None
 
     @property
     def rewindable(self) -> bool:
-        """Whether it can be read more than once; a stream, such as the rows of a query, cannot."""
+        """Whether it can be read more than once, unlike a stream such as the rows of a query."""
         return "-" not in self.files and not hasattr(self.table, "__next__")
 
     def check_rewindable(self, otherwise: str) -> None:
@@ -80,7 +80,7 @@ class Source:
             raise DataError("can be read only once", self.name, remedy=remedy)
 
     def names_in(self, files: Sequence[str]) -> list[str]:
-        """The names of the columns of some of its files, each once; of JSON, the names in the first lines."""
+        """Return the distinct column names of some of its files; for JSON, the names in the first lines."""
         names = dict[str, None]()
         for file in files:
             schema = tables.reader_of(files, str(self.format)).schema(file, Options(self.delimiter))
@@ -93,7 +93,7 @@ class Source:
         bad: BadRows | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
+        """Iterate over chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         if self.format is None:
@@ -101,7 +101,7 @@ class Source:
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:
-        """Rows that say more about the columns than the first chunk does; None where that says as much."""
+        """Return rows from all over the source, to infer its columns; None if the first chunk is as informative."""
         if self.kind != formats.TABLE or self.format is None:
             return None
         file, options = self.files[0], options._replace(delimiter=self.delimiter)
@@ -112,7 +112,7 @@ class Source:
         return tables.with_partitions(chunk, file, options, BadRows())
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
-        """A new encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
+        """Create an encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
             return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)
@@ -121,14 +121,14 @@ class Source:
         return encoder_of(self.kind)(hash_bits)
 
     def lengths(self) -> list[int]:
-        """The lengths of the files in the unit of a position's offset, 0 where that is unknown; none of a table."""
+        """Return the lengths of the files in the unit of a position's offset, 0 if unknown; a table has none."""
         try:
             return [_length(file, formats.named(str(self.format))) for file in self.files]
-        except DataError:  # one is no longer there
+        except DataError:  # a file no longer exists
             return []
 
     def progress(self) -> Callable[[Position], float | None]:
-        """A function from a position to the share of the source that lies before it; None where that is unknown."""
+        """Return a function that maps a position to the fraction of the source before it, or to None if unknown."""
         sizes = self.lengths()
         total = sum(sizes)
         if not sizes or not all(sizes):
@@ -137,21 +137,21 @@ class Source:
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
-        """At most so many positions all over a source, the first at its start; none where it cannot be read again."""
+        """Return up to ``count`` positions spread over the source, the first at its start; none if it is read once."""
         lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
-        ends, places = list(itertools.accumulate(lengths)), {Position()}
+        ends, positions = list(itertools.accumulate(lengths)), {Position()}
         is_text = self.format is not None and formats.named(self.format).text
         for part in range(1, count) if lengths and all(lengths) else ():
             goal = ends[-1] * part // count
-            number = bisect.bisect_right(ends, goal)
-            offset = goal - ends[number] + lengths[number]
+            index = bisect.bisect_right(ends, goal)
+            offset = goal - ends[index] + lengths[index]
             if not is_text:
-                places.add(Position(number, offset, offset))
-            elif start := line_after(self.files[number], offset, DELIMITERS if self.format == "csv" else ""):
-                places.add(Position(number, start))
-        return sorted(places)
+                positions.add(Position(index, offset, offset))
+            elif start := line_after(self.files[index], offset, DELIMITERS if self.format == "csv" else ""):
+                positions.add(Position(index, start))
+        return sorted(positions)
 
 
 def open_source(
@@ -164,30 +164,30 @@ def open_source(
     is_table: bool = False,
     escape: str | None = None,
 ) -> Source:
-    """A source of rows from files or from a table in memory.
+    """Open files or a table in memory as a source of rows.
 
     Parameters
     ----------
     data : str, path, sequence of them, or a table
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
-        arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes. A source
-        stays as it is.
+        arrays, a two-dimensional array, or any other input of :func:`tunefree.stream.frames.read_frame`. A source is
+        returned unchanged.
     format : str, optional
-        One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
+        One of arrow, csv, json, parquet, svmlight, vw; by default recognised by the extension or the first line.
     delimiter : str, optional
-        Between the fields of a CSV line; guessed by default.
+        The delimiter between the fields of a CSV line; guessed by default.
     encoding : str, optional
-        Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.
+        The encoding of text, such as latin-1; by default UTF-8, or UTF-16 if the first bytes are its mark.
     max_line_bytes : int, default 64 MiB
-        Of text; a longer line is an error, as of a file without line ends.
+        The maximum length of a line of text. A longer line, as in a file without line ends, is an error.
     column_types : ColumnTypes, optional
-        How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
-        found if they are not given. For training the plan says it.
+        The notation of numbers and dates in data to be predicted (``decimal``, ``thousands``, ``na_values``,
+        ``date``); inferred by default. For training, the plan has it.
     is_table : bool, default False
-        Whether rows are known to have columns, as where a target is named: then text of unknown extension is CSV or
-        JSON lines. A ``delimiter`` says that it is CSV.
+        Whether rows are known to have columns, as when a target is named: then text of unknown extension is CSV or
+        JSON lines. With a ``delimiter`` it is CSV.
     escape : {"backslash", "quote"}, optional
-        Before a double quote in a quoted CSV value, quote or backslash; guessed by default.
+        The character before a double quote in a quoted CSV value; guessed by default.
 
     Returns
     -------
@@ -222,29 +222,29 @@ def open_source(
         raise DataError(f"`max_line_bytes` must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     if escape is not None and escape not in ESCAPES:
         raise DataError(f"`escape` must be {' or '.join(map(repr, ESCAPES))}, not {escape!r}")
-    known = None if encoding is None else _known_encoding(encoding)
+    codec = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
-        TextFile(file, encoding=known, longest_line=max_line_bytes, partitions=partitions, escape=escape)
+        TextFile(file, encoding=codec, longest_line=max_line_bytes, partitions=partitions, escape=escape)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     spec = formats.named(format) if format else _format_of(files[0], is_table, delimiter)
-    of_use = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
-    of_use += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
-    _refuse([option for option in passed if option not in of_use], f"has no effect on {spec.name} files")
+    applicable = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
+    applicable += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
+    _refuse([option for option in passed if option not in applicable], f"has no effect on {spec.name} files")
     return Source(files, spec.name, None, delimiter, column_types, typed=spec.typed)
 
 
 def _refuse(names: list[str], why: str) -> None:
-    """Raise an error of the first parameter that was passed and has no effect."""
+    """Raise a DataError about the first of the parameters that were passed without effect."""
     for name in names:
         raise DataError(f"`{name}` {why}", remedy="leave it out")
 
 
 def _known_encoding(name: str) -> str:
     try:
-        "x".encode(name)  # codecs.lookup knows codecs of bytes too
+        "x".encode(name)  # codecs.lookup alone also accepts codecs of bytes, such as base64
         return codecs.lookup(name).name
     except LookupError:
         remedy = "name one such as utf-8, utf-16, latin-1 or cp1252"
@@ -252,7 +252,7 @@ def _known_encoding(name: str) -> str:
 
 
 def _paths(data: Any) -> list[str] | None:
-    """The paths that data names, or None if it is a table."""
+    """Return the paths in the data, or None if it is a table."""
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
     if isinstance(data, (list, tuple)) and data and all(isinstance(item, (str, os.PathLike)) for item in data):
@@ -263,7 +263,7 @@ def _paths(data: Any) -> list[str] | None:
 def _format_of(file: str, is_table: bool, delimiter: str | None) -> formats.Format:
     format = formats.by_extension(file)
     if format is None and not delimiter:
-        with closing(open_text(file)) as text:  # it stays to be read
+        with closing(open_text(file)) as text:  # peek leaves standard input to be read from its start
             line = bytes(text.peek(_FIRST_LINE)).split(b"\n")[0].decode("utf-8", "replace").strip()
         format = formats.by_line(line)
         if format is not None and is_table and format.kind != formats.TABLE:
@@ -277,15 +277,15 @@ def _format_of(file: str, is_table: bool, delimiter: str | None) -> formats.Form
 
 
 def _rows_of(table: Any) -> int:
-    """Rows of a table in memory that can be read again; 0 of a stream, or where that is unknown."""
+    """Return the number of rows of a table in memory; 0 for a stream, or if unknown."""
     if isinstance(table, Mapping):
         table = next(iter(table.values()), ())
     can_be_read_again = isinstance(table, Sequence | pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch)
     library = type(table).__module__.split(".")[0]
-    # others may be results of a query, which are gone once they are read
+    # Other objects may be results of a query, which can be read only once.
     return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
 def _length(file: str, format: formats.Format) -> int:
-    """Length of a file in the unit of a position's offset, which is bytes for text; 0 if only reading it would tell."""
+    """Return the length of a file in the unit of a position's offset (bytes for text); 0 if unknown without reading."""
     return plain_size(file) or 0 if format.text else int(formats.load(format.reader).length(file))

@@ -1,11 +1,11 @@
-"""Texts that stand for a missing value, or for true and false."""
+"""Spellings of a missing value, and of true and false."""
 
 from __future__ import annotations
 
-MISSING = ("", "?", "nan", "NaN")  # whatever the column holds, white space around them removed
-# Beside these, in columns of numbers and dates.
+MISSING = ("", "?", "nan", "NaN")  # missing in columns of any type, after white space around them is stripped
+# Also missing in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
-# Beside these, in text that does not tell strings from nulls.
+# Also missing in text formats that do not distinguish strings from nulls.
 NULLS = ("NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>", r"\N")
 SIGNS_OF_MISSING = (
     *DASHES,
@@ -14,4 +14,4 @@ SIGNS_OF_MISSING = (
     *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # of Excel
     *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )
-TRUTHS = ("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1")  # falsehoods and truths in turn, in lower case
+TRUTHS = ("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1")  # pairs of false and true, in lower case

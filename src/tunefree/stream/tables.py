@@ -1,7 +1,7 @@
-"""Files of tables as chunks, whatever their format, and the functions that a format of tables provides.
+"""Files of tables in any format as chunks, and the functions that a format of tables provides.
 
-Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. One that
-is the same in all files becomes a column only where a model or an option asks for it, and none if the file has it too.
+Names of folders may be values of columns, as Hive and Spark write them: ``year=2024/job=cook/part-0.parquet``. A value
+that is the same in all files becomes a column only if a model or an option names it. Columns of the file have priority.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
-_CHUNK_CELLS = 1 << 21  # a wide table gets fewer rows a chunk: 16 MiB of float64
+_CHUNK_CELLS = 1 << 21  # of a chunk at most, 16 MiB of float64: wide tables have fewer rows per chunk
 
 
 class Options(NamedTuple):
     """Options of reading a table."""
 
     delimiter: str | None = None  # between the fields of a line; guessed from the header if None
-    types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of columns that a model knows, for names of folders
+    types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of the columns of a model
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
-    as_written: tuple[str, ...] = ()  # columns that are strings where they are names of folders
+    as_written: tuple[str, ...] = ()  # columns that are strings if they are names of folders
     ignored: tuple[str, ...] = ()  # columns that are left out
-    column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
-    target: str | None = None  # a column that is asked for
-    na_values: tuple[str, ...] = ()  # texts among numbers of JSON that stand for a missing one, beside the usual ones
-    grows: bool = True  # whether columns that ``types`` lacks are of use
+    column_types: ColumnTypes | None = None  # declared types, which are not inferred
+    target: str | None = None  # a column that may be a name of folders
+    na_values: tuple[str, ...] = ()  # further texts in JSON that mean a missing number
+    grows: bool = True  # whether columns that are not in ``types`` are used
 
     @property
     def named(self) -> set[str]:
-        """Columns that a model knows, or that a user names."""
+        """Columns of a model, and columns that a user names."""
         types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
         return {*self.types, *self.as_written, *self.ignored, *types.numeric, *types.as_written(()), *target}
 
@@ -50,14 +50,14 @@ class TableReader(NamedTuple):
 
     # (file, options) -> pyarrow.Schema: the names and types of the columns
     schema: Callable[[str, Options], Any]
-    # (file, start, schema, options, bad): the rows that follow a position, as record batches of the schema, or with
-    # further columns. The position of a chunk is where the next one starts, in file 0. Rows that cannot be used are
+    # (file, start, schema, options, bad): chunks of the rows after a position, with the columns of the schema and maybe
+    # further ones. The position of a chunk is the start of the next one, in file 0. Rows that cannot be used are
     # reported and left out; the batch then has :func:`tunefree.stream.batch.with_row_numbers`.
     chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Chunk]]
-    length: Callable[[str], int] = lambda file: 0  # in the unit of ``Position.offset``, 0 if unknown; not of text
-    # (file, options) -> pyarrow.RecordBatch: rows that tell more of the columns than the first chunk, or None
+    length: Callable[[str], int] = lambda file: 0  # in the unit of ``Position.offset``; 0 if unknown, and for text
+    # (file, options) -> pyarrow.RecordBatch: rows that represent the file better than the first chunk, or None
     sample: Callable[[str, Options], Any] = lambda file, options: None
-    optional: bool = False  # whether a row, or a further file, may lack columns, but not all of them
+    optional: bool = False  # whether a row or a further file may lack some columns
 
 
 def read_tables(
@@ -67,10 +67,10 @@ def read_tables(
     bad: BadRows | None = None,
     **options: Any,
 ) -> Iterator[Chunk]:
-    """Read tables as chunks, with fields of :class:`Options`.
+    """Read tables as chunks; ``options`` are the fields of :class:`Options`.
 
-    A chunk's ``position`` gives the rows that follow it, and no others. Rows that cannot be read are errors if ``bad``
-    is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
+    Reading from the ``position`` of a chunk yields exactly the rows after it. Rows that cannot be read are errors if
+    ``bad`` is None. Chunks of columnar files have 32768 rows by default, fewer for wide tables.
     """
     reader = reader_of(files, format)
     settings = Options(**options)
@@ -95,12 +95,12 @@ def read_tables(
 
 
 def rows_of_a_chunk(n_columns: int) -> int:
-    """Rows that fill a chunk of constant memory."""
+    """The number of rows of a chunk, so that its memory is bounded."""
     return max(256, min(CHUNK_ROWS, _CHUNK_CELLS // max(n_columns, 1)))
 
 
 def reader_of(files: Sequence[str], format: str) -> TableReader:
-    """The reader of files of a format."""
+    """The table reader of a format."""
     if "-" in files and not formats.named(format).text:
         raise DataError(f"{format} cannot be read from standard input", remedy="save it to a file")
     reader: TableReader = formats.load(formats.named(format).reader)
@@ -108,7 +108,7 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
 
 
 def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
-    """Raise a DataError unless a file has columns of the first file, all or some, of the same types."""
+    """Raise a DataError unless a file has the columns of the first file, or some if ``optional``, with equal types."""
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
@@ -117,21 +117,21 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
                 continue
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
         kinds = [family(kind) for kind in (schema.field(name).type, columns[name])]
-        expected, here = ("string" if kind == "category" else kind for kind in kinds)
-        if "null" not in {expected, here} and expected != here:
+        expected, actual = ("string" if kind == "category" else kind for kind in kinds)
+        if "null" not in {expected, actual} and expected != actual:
             problem = f"{columns[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
 
 
 def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
-    """A schema with further columns; those whose type is null are not known yet."""
+    """A schema with further columns, except for columns of type null, whose type is not known yet."""
     unknown = {name: type for name, type in columns.items() if name not in schema.names}
     further = [(name, type) for name, type in unknown.items() if not pa.types.is_null(type)]
     return pa.schema([*schema, *further]) if further else schema
 
 
 def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> Chunk:
-    """A chunk with columns of the partitions of its file that are of use; ``bad`` counts the rows that get one."""
+    """A chunk with columns for the partitions of its file that are used; ``bad`` gets a note of each."""
     for partition in getattr(file, "partitions", ()):
         name = partition.name
         if name in chunk.data.schema.names or not (partition.varies or name in options.named):
@@ -145,8 +145,8 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
 
 
 def _value(partition: Partition, options: Options) -> Any:
-    """The value as an Arrow array: a number if all are such, and the column is no other."""
+    """The value of a partition as an Arrow array: a number if all values are, and the column has no other type."""
     as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
     known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
-    to = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
-    return pa.nulls(1, to) if partition.text is None else string_array([partition.text]).cast(to)
+    arrow_type = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
+    return pa.nulls(1, arrow_type) if partition.text is None else string_array([partition.text]).cast(arrow_type)

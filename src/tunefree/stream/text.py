@@ -1,7 +1,7 @@
-"""Text: streams of bytes, decompressed and in UTF-8, as chunks of whole lines, how it begins, and samples of it.
+"""Reading of text: decompression, conversion to UTF-8, division into chunks of whole lines, and samples.
 
-Where a block of rows that come slowly begins depends on time, so nothing else may depend on it: the first block, from
-which types of columns are inferred, is whole unless they are known before.
+If rows arrive slowly, the borders of blocks depend on time, so no result may depend on them. The first block is
+therefore complete unless the column types, which are inferred from it, are already known.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DELIMITERS = ",;\t|"
-_SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter
-_BLANK = b" \t\r,;|\"'"  # letters of lines that hold nothing
+_SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # the first line with which Excel names the delimiter
+_BLANK = b" \t\r,;|\"'"  # a line of only these characters has no values
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))"[^"]*"')
-WINDOWS = 16  # of a sample from all over a text, which take the bytes of its second half
-MOST_AT_ONCE = 1 << 21  # bytes that are read for a decompressor, or to skip them
+WINDOWS = 16  # windows spread over a text, which share the second half of the bytes of a sample
+MOST_AT_ONCE = 1 << 21  # maximum bytes of one read by a decompressor or for a skip
 _MAGIC = {
     "gzip": (b"\x1f\x8b",),
     "bz2": (b"BZh",),
@@ -49,15 +49,15 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ByteStream:
-    """A stream of bytes that is read once, with look-ahead. ``size`` has the bytes of a regular file, in which reading
-    can start anywhere, and ``compressed`` is what the stream decompresses, to be closed with it."""
+    """A stream of bytes that is read once, with look-ahead. ``size`` is the size of a regular file, in which reading
+    can start anywhere. ``compressed`` is the source of a decompressor or decoder, closed together with the stream."""
 
     closed = False
     longest_line = LONGEST_LINE
-    end: int | None = None  # bytes of the stream that are read; None for all of it
-    escaped = False  # whether quotes that a backslash precedes are doubled instead
-    patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
-    is_shared = False  # whether others go on reading when it is closed
+    end: int | None = None  # offset at which reading stops; None for the end of the stream
+    escaped = False  # whether a backslash before a quote is replaced by a second quote
+    patience: float | None = None  # seconds after the first line until the lines so far are used; None for no limit
+    is_shared = False  # whether other readers still use the stream after close
 
     def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
@@ -66,33 +66,33 @@ class ByteStream:
         self._ended = False  # whether there is nothing left to read
 
     def peek(self, size: int, least: int = 1) -> np.ndarray:
-        """The next ``size`` bytes, which stay to be taken; fewer at the end, or ``least`` bytes of lines that came."""
+        """Look at the next ``size`` bytes; fewer at the end, or ``least`` bytes of whole lines if no more arrive."""
         size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        comes = self.patience is not None
+        is_live = self.patience is not None
         if len(self._ahead) < size and not self._ended:
             with errors_of(self.name):
-                self._fill(size, least if comes else size)
+                self._fill(size, least if is_live else size)
                 if self.escaped:
                     unescape(self._ahead)
         window = self._ahead[:size]
-        if comes and len(window) < size and not self._ended:
+        if is_live and len(window) < size and not self._ended:
             return window[: _end_of_lines(window)]
         return window
 
     def _fill(self, size: int, least: int) -> None:
-        """Read until there are so many bytes, or whole lines of ``least`` bytes and no further ones come."""
+        """Read until ``size`` bytes are there, or whole lines of ``least`` bytes and no more arrive in time."""
         block, filled = np.empty(size, np.uint8), len(self._ahead)
         block[:filled] = self._ahead
-        whole, deadline = _end_of_lines(self._ahead) if least < size else 0, None
+        complete, deadline = _end_of_lines(self._ahead) if least < size else 0, None
         while filled < size and not self._ended:
-            if whole >= least:
+            if complete >= least:
                 deadline = deadline or time.monotonic() + (self.patience or 0.0)
-                if not _comes(self.stream, deadline - time.monotonic()):
+                if not _has_input(self.stream, deadline - time.monotonic()):
                     break
             count = self.stream.readinto(block.data[filled:]) or 0
             self._ended = not count
             if least < size and (end := _end_of_lines(block[filled : filled + count])):
-                whole = filled + end
+                complete = filled + end
             filled += count
         self._ahead = block[:filled]
 
@@ -103,19 +103,19 @@ class ByteStream:
         return self._ended and size >= len(self._ahead)
 
     def take(self, size: int) -> np.ndarray:
-        """The next ``size`` bytes, which :meth:`peek` must have returned before."""
+        """Consume the next ``size`` bytes, which :meth:`peek` must have returned before."""
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
         self.offset += len(taken)
         return taken
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes from the present position on, as of a file; a decompressor reads them."""
+        """Read up to ``size`` bytes from the current position, as ``read`` of a file; for decompressors."""
         block = min(size, MOST_AT_ONCE) if size >= 0 else MOST_AT_ONCE
         self.peek(block)
         return self.take(block).tobytes()
 
     def skip_to(self, offset: int) -> None:
-        """Go on from the byte ``offset``, by a seek in a regular file and else by reading."""
+        """Move forward to byte ``offset``: by a seek in a regular file, otherwise by reading."""
         if offset < self.offset:
             raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
         if self.size is not None:
@@ -128,7 +128,7 @@ class ByteStream:
             raise DataError(problem, self.name, remedy="resume with the data of the first run")
 
     def close(self) -> None:
-        """Close the stream and its source, unless others go on reading the source, as with standard input."""
+        """Close the stream and its source, unless the source is shared, as standard input is."""
         if not self.is_shared:
             self.stream.close()
             if self.compressed:
@@ -136,20 +136,20 @@ class ByteStream:
 
 
 def _end_of_lines(window: np.ndarray) -> int:
-    """Bytes up to and with the last line end; 0 if there is none."""
+    """Return the number of bytes up to and including the last line end; 0 if there is none."""
     return window.tobytes().rfind(b"\n") + 1
 
 
-def _comes(stream: Any, seconds: float) -> bool:
-    """Whether more bytes, or the end, come in the next ``seconds`` seconds."""
-    with suppress(OSError, ValueError):  # what is read is in memory
+def _has_input(stream: Any, seconds: float) -> bool:
+    """Whether more bytes, or the end, arrive in the next ``seconds`` seconds."""
+    with suppress(OSError, ValueError):  # a stream in memory has no file number
         return bool(select.select([stream.fileno()], [], [], max(seconds, 0.0))[0])
     return True
 
 
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
-    """Raise errors of reading as DataError."""
+    """Convert errors of reading to DataError."""
     try:
         yield
     except FileNotFoundError:
@@ -158,14 +158,14 @@ def errors_of(name: str) -> Iterator[None]:
         problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
         raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
     except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # from the system, not from a decompressor
+        if getattr(error, "errno", None) is not None:  # raised by the system, not by a decompressor
             remedy = "check the file and its permissions"
             raise DataError(f"it cannot be read ({error})", name, remedy=remedy) from None
         raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
 
 
 def open_text(file: str) -> ByteStream:
-    """A file, or standard input for ``"-"``, decompressed and in UTF-8."""
+    """Open a file, or standard input for ``"-"``, as a stream of decompressed UTF-8 text."""
     if file == "-":
         text = _standard_text(file)
     else:
@@ -183,7 +183,7 @@ def open_text(file: str) -> ByteStream:
 
 
 def plain_size(file: str) -> int | None:
-    """The bytes of a file if they are its text, so that reading can begin anywhere; else None."""
+    """Return the size of a file in bytes if it is plain UTF-8 text, in which reading can begin anywhere; else None."""
     if file == "-":
         return None
     with closing(open_text(file)) as text:
@@ -191,18 +191,18 @@ def plain_size(file: str) -> int | None:
 
 
 def use_lines_as_they_come(patience: float) -> None:
-    """From now on use lines of standard input, unless it is a file, so many seconds after the first of them came."""
-    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
+    """From now on use the lines of standard input ``patience`` seconds after the first arrives, unless it is a file."""
+    with suppress(OSError, ValueError, AttributeError):  # a stream in memory has no file number
         if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
             text = _standard_text("-", patience)
             text.patience = patience if text.compressed is None else None
 
 
-_standard_input: dict[Any, ByteStream] = {}  # standard input and its text, once it is opened
+_standard_input: dict[Any, ByteStream] = {}  # the raw stream of standard input and its decoded text, once opened
 
 
 def _standard_text(name: str, patience: float | None = None) -> ByteStream:
-    """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
+    """Standard input as text. It is opened once and shared, so that the bytes in the look-ahead buffer are kept."""
     stream = _standard_stream()
     if stream not in _standard_input:
         _standard_input.clear()
@@ -214,13 +214,13 @@ def _standard_text(name: str, patience: float | None = None) -> ByteStream:
 
 
 def _standard_stream() -> Any:
-    """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
+    """Standard input without Python's buffer, whose lock would block the exit of the program while a thread waits."""
     buffer = getattr(sys.stdin, "buffer", None)
     return getattr(buffer, "raw", buffer)
 
 
 def _decoded(raw: ByteStream, file: str) -> ByteStream:
-    """A text in UTF-8 of the bytes of a file: themselves, or a stream that makes it of them."""
+    """Return a stream of UTF-8 text: the decompressed bytes themselves, or a transcoder of them."""
     text, encoding = _decompressed(raw, file), getattr(file, "encoding", None)
     if encoding is None and text.peek(2).tobytes() in _UTF_16:
         encoding = "utf-16"
@@ -233,8 +233,8 @@ def _decoded(raw: ByteStream, file: str) -> ByteStream:
 def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     start = raw.peek(10).tobytes()
     claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
-    of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
-    method = claimed if claimed == "brotli" else of_bytes  # which alone its bytes do not tell
+    detected = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
+    method = claimed if claimed == "brotli" else detected  # only Brotli has no magic bytes
     if not method or not start:
         return raw
     if method == "zip":
@@ -247,7 +247,7 @@ def _decompressed(raw: ByteStream, file: str) -> ByteStream:
 
 
 def _only_member(raw: ByteStream, file: str) -> Any:
-    """The only file of a zip archive."""
+    """Open the only file of a zip archive."""
     if raw.size is None:
         raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
     try:
@@ -268,33 +268,33 @@ def read_lines(
     delimiters: str = "",
     escaped: bool = False,
 ) -> Iterator[Chunk]:
-    """Read texts as chunks of whole lines, from a position on; a chunk's ``position`` gives the chunks that follow it.
+    """Read texts as chunks of whole lines, from a position on. A chunk's ``position`` is the start of the next chunk.
 
-    A chunk has about ``block_size`` bytes; a longer line gets a chunk of its own. Line ends between double quotes do
-    not end a line if there are ``delimiters``; a quote that is never closed holds its own line only. Quotes that a
-    backslash precedes are doubled if they are ``escaped``.
+    A chunk has about ``block_size`` bytes; a longer line becomes a separate chunk. With ``delimiters``, line ends
+    between double quotes do not end a line, and a quote that is never closed extends to the end of its line only. With
+    ``escaped``, a backslash before a quote is replaced by a second quote.
     """
-    for number, file in enumerate(files[start.file :], start.file):
-        begin = start if number == start.file else Position(number)
+    for index, file in enumerate(files[start.file :], start.file):
+        begin = start if index == start.file else Position(index)
         with closing(open_text(file)) as text:
             text.end, text.escaped = getattr(file, "end", None), escaped
             if begin.offset or text.offset:
                 text.skip_to(begin.offset)
             elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
                 text.take(len(BYTE_ORDER_MARK))
-            rows, usual = begin.row, block_size
+            rows, next_size = begin.row, block_size
             while True:
-                size, lines = _block(text, usual, delimiters)
+                size, lines = _block(text, next_size, delimiters)
                 if not size:
                     break
-                data, usual = text.take(size), getattr(file, "chunk_size", None) or block_size
+                data, next_size = text.take(size), getattr(file, "chunk_size", None) or block_size
                 data.flags.writeable = False
                 rows += lines
-                yield Chunk(data, text.name, rows - lines + 1, Position(number, text.offset, rows))
+                yield Chunk(data, text.name, rows - lines + 1, Position(index, text.offset, rows))
 
 
 def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
-    """Bytes and lines of the next block, which grows until it holds a line end or is the rest of the text."""
+    """Numbers of bytes and lines of the next block, which grows until it has a line end or reaches the text's end."""
     least = 1
     while True:
         window = text.peek(size, least)
@@ -309,7 +309,7 @@ def _block(text: ByteStream, size: int, delimiters: str) -> tuple[int, int]:
             return int(plain[0]), 1  # the quote is never closed
         if is_rest:
             return len(window), 1
-        if len(window) < size:  # a quote of the lines that have come is still open
+        if len(window) < size:  # a quote is open at the end of the lines that have arrived
             least = len(window) + 1
         elif is_longest:
             raise _too_long(text)
@@ -323,33 +323,33 @@ def _too_long(text: ByteStream) -> DataError:
 
 
 def _line_ends(window: np.ndarray | bytes, delimiters: str) -> tuple[np.ndarray, bool]:
-    """The places behind the line ends of a text that begins outside quotes, and whether it ends inside them."""
+    """Offsets after the line ends outside quotes of a text that begins outside quotes, and whether it ends inside."""
     window = np.frombuffer(window, np.uint8)
-    places, is_open = np.flatnonzero(window == LINE_END), False
+    offsets, is_open = np.flatnonzero(window == LINE_END), False
     if delimiters and QUOTE in window:
         inside = inside_quotes(window, delimiters)
-        places, is_open = places[~inside[places]], bool(inside[-1])
-    return places + 1, is_open
+        offsets, is_open = offsets[~inside[offsets]], bool(inside[-1])
+    return offsets + 1, is_open
 
 
 class Beginning(NamedTuple):
     """The beginning of a text."""
 
-    header: bytes = b""  # the first line that is neither blank nor a comment nor names the delimiter, without its end
-    end: int = 0  # bytes up to and with its line end
+    header: bytes = b""  # first line that is not blank, a comment or a ``sep=`` line; without its line end
+    end: int = 0  # offset of the line after the header
     sample: bytes = b""  # the first two mebibytes, from the header on
-    separator: str | None = None  # the delimiter that a line such as ``sep=;`` names
-    comments: int = 0  # lines before the header
+    separator: str | None = None  # the delimiter named by a line such as ``sep=;``
+    comments: int = 0  # comment lines before the header
 
     @property
     def below(self) -> bytes:
-        """The sample from the line after the header on."""
-        start = self.sample.find(b"\n", len(self.header)) + 1  # the header may hold line ends
+        """The part of the sample after the header line."""
+        start = self.sample.find(b"\n", len(self.header)) + 1  # the header may contain line ends inside quotes
         return self.sample[start:] if start else b""
 
 
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
-    """The beginning of a text; standard input can still be read from its start afterwards."""
+    """Read the beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         if text.offset:
             return Beginning()
@@ -364,38 +364,38 @@ def read_beginning(file: str, delimiters: str = "") -> Beginning:
 
 
 def _beginning(window: bytes, delimiters: str) -> Beginning:
-    """The beginning of a text by its first bytes; ``end`` is 0 if the header goes on after them."""
-    place = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
+    """Parse the first bytes of a text; ``end`` is 0 if they end within the header."""
+    start = len(BYTE_ORDER_MARK) if window.startswith(BYTE_ORDER_MARK) else 0
     separator, comments = None, []
-    while end := window.find(b"\n", place) + 1:
-        line = window[place:end]
-        if named := _SEPARATOR.fullmatch(line):
-            separator = named[1].decode("latin-1")
+    while end := window.find(b"\n", start) + 1:
+        line = window[start:end]
+        if separator_line := _SEPARATOR.fullmatch(line):
+            separator = separator_line[1].decode("latin-1")
         elif line.startswith(b"#"):
-            comments.append(place)
+            comments.append(start)
         elif line.strip(_BLANK + b"\n"):
             break
-        place = end
+        start = end
     if comments:
-        lines = [line.decode(errors="replace").rstrip("\r") for line in window[place:].split(b"\n", 2)[:2]]
+        lines = [line.decode(errors="replace").rstrip("\r") for line in window[start:].split(b"\n", 2)[:2]]
         if _holds_names(window[comments[-1] :].split(b"\n", 1)[0].decode(errors="replace"), lines):
-            place = comments.pop()
-    end = window.find(b"\n", place) + 1
-    if b'"' in window[place:end]:  # the line may hold line ends, unless its quote is never closed
-        ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[place:end], window[place:]))
-        end = next((place + int(length) for length in ends if length), end)
-    header = window[place : end or len(window)].rstrip(b"\r\n")
-    return Beginning(header, end, window[place:SAMPLE], separator, len(comments))
+            start = comments.pop()
+    end = window.find(b"\n", start) + 1
+    if b'"' in window[start:end]:  # quotes of the header may contain line ends, unless one is never closed
+        ends = (_line_ends(text, delimiters)[0][:1].sum() for text in (window[start:end], window[start:]))
+        end = next((start + int(length) for length in ends if length), end)
+    header = window[start : end or len(window)].rstrip(b"\r\n")
+    return Beginning(header, end, window[start:SAMPLE], separator, len(comments))
 
 
 def read_sample(file: str) -> bytes:
-    """The first two mebibytes of a text, without a byte-order mark; standard input can still be read from its start."""
+    """Look at the first two mebibytes of a text, without a byte-order mark; standard input is not consumed."""
     with closing(open_text(file)) as text:
         return text.peek(SAMPLE).tobytes().removeprefix(BYTE_ORDER_MARK) if text.offset == 0 else b""
 
 
 def whole_lines(window: bytes, delimiters: str = "") -> bytes:
-    """A sample of text up to its last line end outside quotes; all of it where it has none, or the text ends sooner."""
+    """Cut a sample of text after its last line end outside quotes; keep all of it if it has none or is short."""
     if len(window) < SAMPLE // 2:
         return window
     last = _line_ends(window, delimiters)[0][-1:].sum() if delimiters and b'"' in window else window.rfind(b"\n") + 1
@@ -403,12 +403,12 @@ def whole_lines(window: bytes, delimiters: str = "") -> bytes:
 
 
 def holds_line_ends(lines: bytes, delimiters: str) -> bool:
-    """Whether quotes of whole lines of text hold line ends."""
+    """Whether quoted values in whole lines of text contain line ends."""
     return b'"' in lines and len(_line_ends(lines, delimiters)[0]) < lines.count(b"\n")
 
 
 def check_text(file: str, sample: bytes) -> None:
-    """Raise a DataError if a file is not text in UTF-8, as the first bytes of it show."""
+    """Raise a DataError if the first bytes of a file are not UTF-8 text."""
     start = sample[:4096]
     if start.startswith((b"PAR1", b"ARROW1")):
         remedy = "give it its own extension, or pass `format`"
@@ -427,7 +427,7 @@ def not_utf8(file: str) -> DataError:
 
 
 def _holds_names(comment: str, lines: list[str]) -> bool:
-    """Whether a line that begins with # has the names of the columns, judged by the two lines that follow it."""
+    """Whether a line that begins with # contains the column names, judged by the next two lines."""
     counts = delimiter_counts(comment)
     delimiter = max(counts, key=counts.__getitem__)
     below, second = ([field.strip(' \t"') for field in line.split(delimiter)] for line in [*lines, ""][:2])
@@ -438,15 +438,15 @@ def _holds_names(comment: str, lines: list[str]) -> bool:
 
 
 def delimiter_counts(header: str) -> dict[str, int]:
-    """Counts of each delimiter in a line, outside quotes."""
+    """Count each delimiter in a line, outside quotes."""
     bare = _QUOTED.sub("", header)
     return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
 
 
 def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = False) -> bytes:
-    """The first half of a sample of a file, and whole lines from places all over the rest.
+    """Return the first half of a sample of a file, and whole lines from windows spread over the rest of the file.
 
-    It is the sample itself of a short or compressed file, or where quotes hold line ends: lines begin anywhere there.
+    Return the sample itself for a short or compressed file, and if quotes contain line ends, which hide line starts.
     """
     with closing(open_text(file)) as text:
         text.escaped = escaped
@@ -454,8 +454,8 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
         if size <= SAMPLE or holds_line_ends(beginning, delimiters):
             return beginning
         pieces = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
-        for number in range(WINDOWS):
-            text.skip_to(start + (size - start - width) * number // (WINDOWS - 1))
+        for index in range(WINDOWS):
+            text.skip_to(start + (size - start - width) * index // (WINDOWS - 1))
             window = text.peek(width).tobytes()
             lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
             pieces.append(b"" if holds_line_ends(lines, delimiters) else lines)
@@ -463,7 +463,7 @@ def spread_lines(file: str, beginning: bytes, delimiters: str, escaped: bool = F
 
 
 def line_after(file: str, offset: int, delimiters: str) -> int:
-    """The place where the first line after a place of a text begins; 0 if there is none."""
+    """Return the offset at which the first line after ``offset`` begins; 0 if there is none."""
     with closing(open_text(file)) as text:
         sample = text.peek(SAMPLE).tobytes() if text.size is not None else b""
         if not sample or holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
@@ -474,5 +474,5 @@ def line_after(file: str, offset: int, delimiters: str) -> int:
 
 
 def count_line_ends(lines: np.ndarray) -> int:
-    """The numbers of line ends inside quotes and outside."""
+    """Count line ends, inside and outside quotes."""
     return int(np.count_nonzero(lines == LINE_END))

@@ -1,11 +1,11 @@
 """Lines of svmlight and Vowpal Wabbit text as arrays: labels, weights, keys and values of features, and errors.
 
 svmlight is ``label [qid:n] index:value ... [# comment]``. Vowpal Wabbit is ``[label [importance [base]]]
-['tag]|namespace[:value] feature[:value] ... |namespace ...``, as that program reads it: a word that touches the first
+['tag]|namespace[:value] feature[:value] ... |namespace ...``, with that program's rules: a word that touches the first
 bar is the tag, with or without an apostrophe; a namespace's value multiplies its features; a feature without a value
-has the value 1; a bar followed by a blank opens the namespace without a name. Two things are refused that it accepts:
-features of no name (``:3``) and a base (initial prediction) other than 0. A tab is a blank everywhere (there, what
-stands before a tab in front of the first bar is ignored). Names may hold any bytes but control characters, blanks,
+has the value 1; a bar followed by a blank opens the namespace without a name. Two inputs that it accepts are errors
+here: features without a name (``:3``) and a base (initial prediction) other than 0. A tab is a blank everywhere (there,
+text before a tab in front of the first bar is ignored). Names may have any bytes except control characters, blanks,
 colons and bars. Every byte is checked.
 """
 
@@ -26,7 +26,7 @@ OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)  # svmlight
 _NUMBER, _HEAD_NOT_FINITE, NO_LABEL, _WEIGHT, _BASE, _MANY, _NO_BAR, _NAME = range(20, 28)  # Vowpal Wabbit
 
-MESSAGES = {  # of kinds of errors: the problem, of a token {}, and the remedy
+MESSAGES = {  # problem and remedy by kind of error; {} is the token
     NOT_A_NUMBER: ("the value of {} is not a number", "correct the row"),
     NOT_FINITE: ("the value of {} is not finite", "leave out features of unknown value"),
     TOO_LARGE: ("a number of {} is too large", "correct the row"),
@@ -53,47 +53,47 @@ TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _COLON, _COMMA, _HASH, _BAR, _APOSTROPHE, _CARET = 58, 44, 35, 124, 39, 94
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
-_POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that a double holds exactly
+_POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that are exact in double precision
 _WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
-# Times the lowest bit of a byte that is the highest of it, number i: i + 1 in the highest four bits.
+# Multiplied by the highest bit of byte i, it gives i + 1 in the highest four bits.
 _NUMBERS_OF_BYTES = np.uint64(1 + sum((i + 1) << (53 - 8 * i) for i in range(7)))
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 _QID, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
 _NO_NAME, _CONTROL_LIMIT = np.uint64(0), np.uint64(33)
-LARGEST_INDEX, LARGEST_HASHED = 2**31 - 1, 10**19 - 1  # of svmlight's features with names, and of others
+LARGEST_INDEX, LARGEST_HASHED = 2**31 - 1, 10**19 - 1  # maximum index in svmlight, without and with hashing
 
-_DECIMAL = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")  # where one is, as read_number takes it
+_DECIMAL = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")  # a number as parsed by _read_number
 
 
 class Output(NamedTuple):
     """The output arrays of a tokenizer, which allocates nothing itself."""
 
     reals: Annotated[np.ndarray, "float64[rows, 2]"]  # label, weight
-    integers: Annotated[np.ndarray, "int64[rows, 4]"]  # line, entries so far, start and stop of the tag
+    integers: Annotated[np.ndarray, "int64[rows, 4]"]  # line, number of entries so far, start and stop of the tag
     keys: Annotated[np.ndarray, "uint64[entries]"]
     values: Annotated[np.ndarray, "float64[entries]"]
-    places: Annotated[np.ndarray, "int32[entries, 2]"]  # where each name and its namespace start, of VW text
-    errors: Annotated[np.ndarray, "int64[errors, 3]"]  # line, place of the token, kind
+    places: Annotated[np.ndarray, "int32[entries, 2]"]  # offsets of the name and of its namespace, for VW text
+    errors: Annotated[np.ndarray, "int64[errors, 3]"]  # line, offset of the token, kind
 
 
 class Longs(NamedTuple):
-    """Numbers that need more than double arithmetic."""
+    """Numbers with too many digits for double arithmetic."""
 
-    places: Annotated[np.ndarray, "int32[places]"]  # how many there are so far, and where each starts
-    values: Annotated[np.ndarray, "float64[values]"]  # of each; none in the first run, which notes the places
+    places: Annotated[np.ndarray, "int32[places]"]  # their count so far, then the offset of each
+    values: Annotated[np.ndarray, "float64[values]"]  # their values; empty in the first run, which records offsets
 
 
 class Scratch:
-    """Arrays that are used again for each chunk of text, because fresh memory costs as much time as tokenizing."""
+    """Arrays that are reused for each chunk of text, because fresh memory costs as much time as tokenizing."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """An array of any content."""
+        """Return an uninitialized array."""
         old = self._arrays.get(name)
         if old is None or len(old) < shape[0]:
             self._arrays[name] = old = np.empty((shape[0] + shape[0] // 4, *shape[1:]), dtype)
@@ -101,14 +101,14 @@ class Scratch:
 
 
 def tokenize(data: np.ndarray, scratch: Scratch, is_vw: bool, labelled: bool = True, is_hashed: bool = False) -> Output:
-    """The labels and features of whole lines, in scratch arrays.
+    """Tokenize whole lines into labels and features, in scratch arrays.
 
-    The first run notes the rare numbers that need more than double arithmetic, Python reads them, and a second run
-    takes them from there.
+    The first run records the rare numbers that need more than double arithmetic. Python parses them, and a second run
+    uses their values.
     """
     n = count_line_ends(data)
-    entries = len(data) // (2 if is_vw else 4)  # each is at least as long as " a", or as " 1:2"
-    # a long number has at least 4 bytes; the first element is a count
+    entries = len(data) // (2 if is_vw else 4)  # an entry is at least as long as " a", or as " 1:2"
+    # A long number has at least 4 bytes. The first element is their count.
     longs = Longs(scratch.array("longs", (len(data) // 4 + 2,), np.int32), np.empty(0))
     seen = scratch.array("seen", (4 if is_vw else int(_table_mask(entries)) + 1,), np.uint64)
     largest = np.array([LARGEST_HASHED if is_hashed else LARGEST_INDEX], np.uint64)
@@ -127,27 +127,27 @@ def tokenize(data: np.ndarray, scratch: Scratch, is_vw: bool, labelled: bool = T
         n_longs = int(longs.places[0])
         if not n_longs or len(longs.values):
             break
-        longs = longs._replace(values=np.array([_exact(data, place) for place in longs.places[1 : n_longs + 1]]))
+        longs = longs._replace(values=np.array([_exact(data, start) for start in longs.places[1 : n_longs + 1]]))
     rows_read, entries_read, errors = sizes.tolist()
     lengths = rows_read, rows_read, entries_read, entries_read, entries_read, errors
     return Output(*(array[:n] for array, n in zip(output, lengths, strict=True)))
 
 
-def _exact(data: np.ndarray, place: int) -> float:
-    """The number that starts at a place: as much as a number takes, whatever follows."""
-    number = _DECIMAL.match(data, place)  # type: ignore[call-overload]
+def _exact(data: np.ndarray, start: int) -> float:
+    """Parse the number that starts at an offset; any text may follow it."""
+    number = _DECIMAL.match(data, start)  # type: ignore[call-overload]
     return float(number[0])
 
 
 def terminated(data: np.ndarray) -> np.ndarray:
-    """The text with a line end, where every scan stops, and PADDING bytes more, for words of eight bytes."""
+    """Append a line end if it is absent, at which every scan stops, and PADDING bytes for reads of eight-byte words."""
     end = [] if len(data) and data[-1] == LINE_END else [LINE_END]
     return rows.read_only(np.concatenate([data, np.array(end + [0] * PADDING, np.uint8)]), np.uint8)
 
 
-def token(data: np.ndarray, place: int) -> tuple[str, bool]:
-    """The token that starts at a place, as a message shows it, and whether it holds control characters, as no text."""
-    word = (data[place : place + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
+def token(data: np.ndarray, start: int) -> tuple[str, bool]:
+    """Return the token that starts at an offset, formatted for a message, and whether it has control characters."""
+    word = (data[start : start + 200].tobytes().split(b"\n")[0].split() or [b""])[0]
     letters = word.decode("ascii", "backslashreplace")
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in letters)
     shown = repr(shown if len(shown) <= 40 else shown[:37] + "...").replace("\\\\", "\\")

@@ -1,8 +1,8 @@
-"""Words of texts and pairs of neighbouring words, counted in each text.
+"""Counts of words and of pairs of adjacent words in texts.
 
-A word is two or more letters, digits, marks or low lines, in lower case; what is shorter is left out. That is what
-scikit-learn's vectorisers count, but for marks, which these take for separators (most vowels of Hindi are marks). In
-scripts that are written without spaces each character is a word, with the marks that follow it.
+A word is two or more letters, digits, marks or underscores, in lower case; single characters are left out. This is the
+rule of scikit-learn's vectorisers, except for marks, which they treat as separators (most vowels of Hindi are marks).
+In scripts without spaces between words, each character is a word, together with the marks that follow it.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ import numpy as np
 from tunefree.compiled.functions import compiled
 from tunefree.stream.keys import SEED, hash_bytes, mix
 
-ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the marks that follow it
-MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
-CODE = np.uint32(0x1FFFFF)  # of the character that stands for it
-_ASSIGNED = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # others are surrogates, or no words
-_WITHOUT_SPACES = (  # first and last characters of scripts that are written so
+ALONE = np.uint32(1 << 31)  # flag of a character that is a word by itself, together with the marks that follow it
+MARK = np.uint32(1 << 30)  # flag of a mark, which continues the word before it even if that has the flag ALONE
+CODE = np.uint32(0x1FFFFF)  # bits of the code point in lower case
+_ASSIGNED = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # the rest has no characters of words
+_WITHOUT_SPACES = (  # first and last characters of scripts that do not separate words by spaces
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai and Lao, Myanmar, Khmer
     *((0x3005, 0x3007), (0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9D)),  # kana
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)),  # ideographs
 )
-_LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # code of so many bytes in UTF-8
+_LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # last code point by number of bytes in UTF-8
 
 
 @cache
 def forms(size: int = 4) -> np.ndarray:
-    """The character in words of each character, by the Unicode database of this Python, (0x110000,) uint32.
+    """Build a table (0x110000,) uint32 of the form of each code point in words, by Python's Unicode database.
 
-    It is 0 for characters that separate words, else the code in lower case, with ``ALONE`` or ``MARK`` where they hold.
-    Characters of more than ``size`` bytes in UTF-8 are 0.
+    The form is 0 for a character that separates words, else the code point in lower case with flags ``ALONE`` and
+    ``MARK``. It is also 0 for characters of more than ``size`` bytes in UTF-8.
     """
     table = np.zeros(sys.maxunicode + 1, np.uint32)
     for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
         kind = unicodedata.category(chr(code))
         if kind[0] in "LNM" or code == ord("_"):
             lower = chr(code).casefold()
-            letter = lower if len(lower) == 1 else chr(code).lower()[0]  # its own case if both would be several
+            letter = lower if len(lower) == 1 else chr(code).lower()[0]  # case folding may give two, as for sharp s
             table[code] = (code if kind == "Lo" else ord(letter)) | (int(MARK) if kind[0] == "M" else 0)
     for first, last in _WITHOUT_SPACES:
         block = table[first : last + 1]
@@ -57,26 +57,26 @@ _FEWEST_SLOTS = 64
 
 
 class Counts(NamedTuple):
-    """The words and pairs of some texts, each once a text, in the order of their first appearance in it."""
+    """The distinct words and pairs of each text, in the order of first appearance."""
 
-    ends: Annotated[np.ndarray, "int64[texts]"]  # where the entries of each text end
+    ends: Annotated[np.ndarray, "int64[texts]"]  # index after the last entry of each text
     keys: Annotated[np.ndarray, "uint64[entries]"]  # hashes of the names
     counts: Annotated[np.ndarray, "float64[entries]"]
     places: Annotated[np.ndarray, "int64[entries, 2]"]  # start and stop of the name in ``text``
-    text: Annotated[np.ndarray, "uint8[bytes]"]  # the words as they are named, in UTF-8, with one space between two
+    text: Annotated[np.ndarray, "uint8[bytes]"]  # words in UTF-8, separated by single spaces
 
 
 def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
-    """Counts of the words and pairs of words of texts in UTF-8, in the layout of Arrow; ``seed`` is for the keys."""
+    """Count words and pairs of words in UTF-8 texts in the layout of Arrow; ``seed`` is the seed of the keys."""
     offsets, data = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(data, np.uint8)
     n, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
-    most = size // 2 + n  # words, of at least two bytes each, or three characters with what separates them
-    text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
-    words = np.empty((most, 2), np.int64)
+    max_words = size // 2 + n  # maximum number of words: each has at least two bytes
+    text = np.empty(2 * size + 2 * n + 8, np.uint8)  # lower case adds at most half of the bytes of a character
+    words = np.empty((max_words, 2), np.int64)
     in_texts = np.empty(n, np.int64)
-    largest = int(data[offsets[0] : offsets[-1]].max(initial=0))  # few texts have characters of four bytes
-    known = forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
-    used = split(offsets, data, known, text, words, in_texts)
+    largest = int(data[offsets[0] : offsets[-1]].max(initial=0))  # the largest byte bounds the bytes of a character
+    table = forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
+    n_bytes = split(offsets, data, table, text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0
@@ -88,8 +88,8 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
         text=text,
     )
     entries = count(in_texts, words, int(seed), SEED, slots, counts)
-    keys, numbers, places = counts.keys[:entries], counts.counts[:entries], counts.places[:entries]
-    return Counts(counts.ends, keys, numbers, places, text[:used])
+    keys, numbers, spans = counts.keys[:entries], counts.counts[:entries], counts.places[:entries]
+    return Counts(counts.ends, keys, numbers, spans, text[:n_bytes])
 
 
 def _decode(data, place):
@@ -166,7 +166,7 @@ def count(
     entries, first_word = 0, 0
     for i in range(len(in_texts)):
         last_slot = _FEWEST_SLOTS
-        while last_slot < 4 * (in_texts[i] - first_word):  # no more than a text needs: they stay in the nearest cache
+        while last_slot < 4 * (in_texts[i] - first_word):  # as few slots as the text needs stay in the fastest cache
             last_slot *= 2
         last_slot -= 1
         for w in range(first_word, in_texts[i]):

@@ -15,29 +15,29 @@ CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure pred
 class OutputColumns(Parameters):
     """The columns of each prediction, beside the prediction itself."""
 
-    ids: tuple[str, ...] = parameter((), "A column of the data to write first.", OUTPUT, metavar="COL")
+    ids: tuple[str, ...] = parameter((), "Column of the data to write before the predictions.", OUTPUT, metavar="COL")
     threshold: float | None = parameter(
         None,
-        "Predict the second of two classes where its probability is at least P, instead of the more probable.",
+        "Predict the second of two classes if its probability is at least P; by default the more probable one.",
         OUTPUT,
         low=0,
         high=1,
         metavar="P",
     )
     top: int | None = parameter(
-        None, "The K most probable classes in their order, instead of the probabilities of all.", OUTPUT, low=1
+        None, "Write the K most probable classes in descending order, instead of all probabilities.", OUTPUT, low=1
     )
     interval: tuple[float, ...] = parameter(
-        (), "Intervals that hold so many of the targets, such as .9 or .8,.95: columns low[0.9] and high[0.9].", OUTPUT
+        (), "Prediction intervals of these coverages, such as .9 or .8,.95: columns low[0.9] and high[0.9].", OUTPUT
     )
     quantiles: tuple[float, ...] = parameter(
-        (), "Quantiles of the targets, such as .1,.5: columns quantile[0.1].", OUTPUT
+        (), "Quantiles of the target, such as .1,.5: columns quantile[0.1].", OUTPUT
     )
     set: tuple[float, ...] = parameter(
-        (), "Sets that have the right class for so many of the rows, such as .9: a column set[0.9].", OUTPUT
+        (), "Prediction sets of classes, of these coverages, such as .9: columns set[0.9].", OUTPUT
     )
     conditional: str | None = parameter(
-        None, "With `set`: for so many of the rows of each class.", OUTPUT, choices=("class",)
+        None, "With `set`: ensure the coverage for each class, not only overall.", OUTPUT, choices=("class",)
     )
 
     def __post_init__(self) -> None:

@@ -9,20 +9,20 @@ import typer
 
 
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Which; none for a list.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for what comes out.")] = Path("reproduction"),
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data files; by default what TUNEFREE_DATA names.")
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Names of the results; none for a list.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to compute in.")] = 1,
-    afresh: Annotated[bool, typer.Option("--afresh", help="Compute again what an earlier run has left.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Compute all results.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller sizes: seconds instead of minutes.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("reproduction"),
+    data: Annotated[Path | None, typer.Option(help="Folder of the data files; by default $TUNEFREE_DATA.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
+    afresh: Annotated[bool, typer.Option("--afresh", help="Do not reuse results of earlier runs.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Compute figures and tables of the papers anew: pictures, numbers, and what differs.
+    """Compute figures and tables of the papers: pictures, numbers, and differences from the papers.
 
-    Parts are kept in OUTPUT/parts as they are done: a run that was stopped goes on where it was. For instance:
+    Finished parts are saved in OUTPUT/parts, so that an interrupted run can be continued. For instance:
 
     tunefree reproduce scinol-fig1 --quick
     """

@@ -15,16 +15,16 @@ def learners(
     plan: Annotated[Plan, (*PROBLEM, "exposure")],
     files: Files,
     learner: Annotated[
-        list[str] | None, typer.Option(help="A learner, or pool; may be given again. By default all.")
+        list[str] | None, typer.Option(help="Learner to compare, or pool; by default all. May be repeated.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw progressive losses: a .png, .svg or .pdf file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML file too.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Plot progressive losses to a .png, .svg or .pdf file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML report.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Compare single learners and the pool on one pass over the rows: progressive losses, and what a search costs.
+    """Compare single learners and the pool on one pass over the rows: progressive losses, and the cost of a search.
 
-    Each row is predicted by all before any learns it. For instance:
+    All predict each row before any learns it. For instance:
 
     tunefree learners people.csv --target income
 
