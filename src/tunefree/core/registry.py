@@ -73,16 +73,16 @@ class Registry(Mapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         if name not in self._entries and name not in self._of_others and isinstance(name, str):
-            for point in self._points():
+            for point in self._entry_points():
                 if point.name == name:
                     self._of_others[name] = f"{point.module}:{point.attr}"
         return name in self._entries or name in self._of_others
 
     def search(self) -> list[str]:
         """All names, including the group."""
-        return list(dict.fromkeys([*self._entries, *sorted(point.name for point in self._points())]))
+        return list(dict.fromkeys([*self._entries, *sorted(point.name for point in self._entry_points())]))
 
-    def _points(self) -> Iterable[Any]:
+    def _entry_points(self) -> Iterable[Any]:
         if not self._group:
             return ()
         from importlib.metadata import entry_points  # imported here because searching packages is slow

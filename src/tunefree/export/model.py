@@ -49,7 +49,7 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
     model, encoder = trained.model, trained.encoder
     names = [column.name for column in encoder.columns] + ([encoder.exposure] if encoder.exposure else [])
     outputs = (LABEL, PROBABILITIES) if model.task == "classification" else (PREDICTION,)
-    graph = Graph([*names, *(_apart(output, names) for output in outputs)])
+    graph = Graph([*names, *(_unique_name(output, names) for output in outputs)])
     states = add_columns(graph, encoder)
     predicted = _linear(graph, model, states) if model.pool is None else _pool(graph, model, states)
     if model.task == "classification":
@@ -173,7 +173,7 @@ def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     low, high = map(np.float64, numbers.ends_of(statistics, rule.is_log))
     mean, unit = (float(number(statistics, rule.is_log)) for number in (numbers.centre_of, numbers.unit_of))
     values, total = graph.add("Clip", members, low, high), rule.base.sum()
-    base = _mean(graph, rule, values, rule.base / max(total, LEAST))
+    base = _weighted_mean(graph, rule, values, rule.base / max(total, LEAST))
     scale = np.float64(1.0 / unit if unit > 0.0 and rule.has_begun else 0.0)
     if rule.top[0] == rule.top.sum():
         return base
@@ -184,14 +184,14 @@ def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     steps = graph.add("MatMul", graph.joined(features), rule.corrections[:, :-1].T * (unit / UNIT))
     steps = graph.add("Add", steps, rule.corrections[None, :, -1] * (0.0 if rule.is_log else unit / UNIT))
     corrected = graph.add("Clip", graph.add("Add", steps, base), low, high)
-    return _mean(graph, rule, graph.joined([base, corrected]), rule.top)
+    return _weighted_mean(graph, rule, graph.joined([base, corrected]), rule.top)
 
 
 def _features(graph: Graph, deviations: str, scale: np.float64, widest: float) -> str:
     return graph.add("Clip", graph.add("Mul", deviations, scale), np.float64(-widest), np.float64(widest))
 
 
-def _mean(graph: Graph, rule: Rule, predictions: str, weights: np.ndarray) -> str:
+def _weighted_mean(graph: Graph, rule: Rule, predictions: str, weights: np.ndarray) -> str:
     """The mean (N, 1) of numbers (N, m), or the logarithm of the mean of their exponentials."""
     if not rule.is_log:
         return graph.add("MatMul", predictions, weights[:, None])
@@ -207,23 +207,23 @@ def _log(graph: Graph, tensor: str) -> str:
 def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, names: list[str]) -> list[Any]:
     """Add the outputs for classes: the label, and the probabilities in the order of ``labels``."""
     if model.pool is None:
-        margins = _of_classes(graph, predicted, model.n_outputs)
+        margins = _class_margins(graph, predicted, model.n_outputs)
         shares = graph.add("Softmax", _log_odds(graph, model.predictor.calibration, margins), axis=1)
     else:
         margins = predicted
         shares = graph.add("Div", predicted, graph.add("ReduceSum", predicted, np.array([1]), keepdims=1))
     order = np.array([model.classes.index(label) for label in labels])
-    probabilities = graph.add("Gather", shares, order, axis=1, name=_apart(PROBABILITIES, names))
+    probabilities = graph.add("Gather", shares, order, axis=1, name=_unique_name(PROBABILITIES, names))
     best = graph.add("ArgMax", graph.add("Gather", margins, order, axis=1), axis=1, keepdims=0)
     kind, table = _label_table(labels)
-    label = graph.add("Gather", table, best, name=_apart(LABEL, names))
+    label = graph.add("Gather", table, best, name=_unique_name(LABEL, names))
     return [
         helper.make_tensor_value_info(label, kind, ["N"]),
         helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["N", len(labels)]),
     ]
 
 
-def _of_classes(graph: Graph, margins: str, n_outputs: int) -> str:
+def _class_margins(graph: Graph, margins: str, n_outputs: int) -> str:
     """A margin for each class; with two classes, the single margin is for the second class."""
     return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
 
@@ -254,12 +254,12 @@ def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: 
         predicted = graph.add("Exp", graph.add("Min", predicted, np.float64(LARGEST_EXPONENT)))
     if encoder.exposure:
         predicted = graph.add("Mul", predicted, graph.input(encoder.exposure, TensorProto.DOUBLE))
-    name = _apart(PREDICTION, names)
+    name = _unique_name(PREDICTION, names)
     graph.add("Clip", predicted, np.float64(-MOST), np.float64(MOST), name=name)
     return helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["N", 1])
 
 
-def _apart(name: str, names: list[str]) -> str:
+def _unique_name(name: str, names: list[str]) -> str:
     """A name that differs from all columns."""
     while name in names:
         name += "_"

@@ -56,20 +56,20 @@ class Tests:
         if key > 0:
             points = trees.bins.points[trees.bins.starts[column] : trees.bins.starts[column + 1]]
             bound = (test >> CODE) & CODES
-            return self._met(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
+            return self._number_for(self.numbers, (key - 1, float(points[bound]) if bound < len(points) else np.inf))
         source, state_codes = -1 - key, codes[:, column]
         if source in self._numbers:
             present, missing = goes_right(trees, state_codes[:2], test, set_id).tolist()
-            return self._met(self.missing, (self._numbers[source], present, missing))
+            return self._number_for(self.missing, (self._numbers[source], present, missing))
         category = self._categories[source]
         n_states = self.states.categories[category].n_states
         lookup = (category, number if n_states > FEW_STATES else None)
         self.codes[lookup] = state_codes[:n_states]
         tested_codes = np.arange(FEW_STATES, dtype=np.uint8) if n_states > FEW_STATES else state_codes[:n_states]
         answers = goes_right(trees, tested_codes, test, set_id)
-        return self._met(self.by_state.setdefault(lookup, {}), answers.tobytes())
+        return self._number_for(self.by_state.setdefault(lookup, {}), answers.tobytes())
 
-    def _met(self, tests: dict[Any, int], key: Any) -> int:
+    def _number_for(self, tests: dict[Any, int], key: Any) -> int:
         if key not in tests:
             tests[key], self.n_tests = self.n_tests, self.n_tests + 1
         return tests[key]
@@ -77,7 +77,7 @@ class Tests:
     def add(self, graph: Graph) -> tuple[str, np.ndarray]:
         """The tensor (N, columns) of results, and the column index (tests,) of each test."""
         states, columns, width, tables = self.states, np.zeros(self.n_tests, np.int64), 1, []
-        answers = [self._nothing(graph)]
+        answers = [self._zeros(graph)]
         if self.numbers:
             features, least = (np.array(part) for part in zip(*self.numbers, strict=True))
             numbers = graph.add("Gather", states.numbers, features.astype(np.int64), axis=1)
@@ -100,7 +100,7 @@ class Tests:
             columns[list(self.missing.values())] = width + np.arange(len(self.missing))
         return graph.joined(all_answers), columns
 
-    def _nothing(self, graph: Graph) -> str:
+    def _zeros(self, graph: Graph) -> str:
         """A column of zeros."""
         if self.states.numbers is None:
             return graph.add("Less", self.states.categories[0].state, np.int64(0))
