@@ -1,12 +1,12 @@
-"""A model beside others on the same rows: paired differences of their losses and errors, in numbers and in words.
+"""Comparison of a model with others on the same rows: paired differences of losses and errors, and a sentence.
 
-The difference of two models on a row is the difference of their losses, in which the difficulty of the row cancels. The
-interval of its mean is by :func:`tunefree.workflows.metrics.mean_interval`, for independent rows or groups. It has 95 %
-for all models beside the first together. One is better where the interval of the loss leaves 0 out.
+Differences are taken row by row, so that the difficulty of a row cancels. The interval of a mean difference is computed
+by :func:`tunefree.workflows.metrics.mean_interval`, for independent rows or groups. All comparisons with the first
+model hold jointly at 95 %. A model is better if the interval of the difference in loss excludes 0.
 
-In cross-validation each row is predicted by models of the other parts. The interval is then for the mean loss of these
-models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020);
-how models would differ between samples of training rows is no part of it.
+In cross-validation each row is predicted by models of the other folds. The interval then covers the mean loss of these
+models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020),
+but not the variation between training samples.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.workflows.metrics import Measure, mean_interval
 
-MEANT = ("squared error", "absolute loss")  # losses of which absolute errors tell how good predictions are
-ROUNDING = 1e-12  # of the largest target, by which predictions of it may differ
-LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
+MEANT = ("squared error", "absolute loss")  # losses for which the absolute error is reported
+ROUNDING = 1e-12  # relative to the largest target: smaller errors count as 0
+LEAST_RATE = 1e-9  # relative to the mean rate: smaller predicted rates are raised to this
 
 
 class Truth(NamedTuple):
@@ -37,17 +37,17 @@ class Truth(NamedTuple):
     task: str
     loss: str | None
     classes: list[Any]
-    targets: np.ndarray  # (n,) places among the classes, or numbers, which are rates where rows have exposures
+    targets: np.ndarray  # (n,) class indices or numbers, which are rates if rows have exposures
     weight: np.ndarray
-    groups: np.ndarray | None = None  # (n,) numbers of groups of rows, which only together are independent of others
+    groups: np.ndarray | None = None  # (n,) group codes; rows are independent between groups only
 
     def at(self, rows: np.ndarray) -> Truth:
-        """Some of the rows."""
+        """A subset of the rows."""
         groups = None if self.groups is None else self.groups[rows]
         return self._replace(targets=self.targets[rows], weight=self.weight[rows], groups=groups)
 
     def judged(self, name: str, predictions: np.ndarray, seconds: float | None = None) -> Judged:
-        """Predictions of a model: probabilities (n, C) of the classes, or numbers (n,)."""
+        """Losses and errors of predictions: probabilities (n, C) of the classes, or numbers (n,)."""
         n = len(self.targets)
         if np.isnan(predictions).any():
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
@@ -60,7 +60,7 @@ class Truth(NamedTuple):
         with np.errstate(over="ignore"):
             is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
             predictions = np.where(is_right, self.targets, predictions)
-            if has_log_link(loss):  # which has no prediction for a mean of 0
+            if has_log_link(loss):  # the log link cannot predict a rate of 0
                 mean = mean_interval(self.targets, self.weight).value
                 predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
             errors = np.minimum(np.abs(self.targets - predictions), MOST)
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     name: str
     losses: np.ndarray
     errors: np.ndarray
-    seconds: float | None = None  # of learning; None where it was learned before
+    seconds: float | None = None  # training time; None for a model trained before
 
 
 class Contender(NamedTuple):
@@ -85,33 +85,33 @@ class Contender(NamedTuple):
     error: float  # share of wrong classes, or absolute error
     loss_difference: Measure | None = None
     error_difference: Measure | None = None
-    better: str = ""  # the name of the better one of the two by the loss; empty where it is not clear
+    better: str = ""  # name of the better of the two models by the loss; empty if undecided
     seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A model, the first of the contenders, beside others on the same rows."""
+    """The comparison of a model, the first contender, with others on the same rows."""
 
     target: str
     task: str
     loss: str
     contenders: list[Contender]
     rows: int
-    how: str  # by which rows the models learned and were judged, in words
+    how: str  # description of the training and test rows
     groups: int = 0
-    unseen: int = 0  # rows whose class no model knows, which count as errors and have no loss
+    unseen: int = 0  # rows with a class that no model knows; they count as errors and have no loss
     classes: list[Any] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)  # peers that cannot take part, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # excluded peers and columns, with reasons
 
     @property
     def model(self) -> Contender:
-        """The model that the others stand beside."""
+        """The model that the others are compared with."""
         return self.contenders[0]
 
     @property
     def sentence(self) -> str:
-        """The comparison as a colleague reads it aloud; a model is called better only where an interval says so."""
+        """The comparison as a sentence; a model is called better only if the interval excludes 0."""
         others = self.contenders[1:]
         verdicts = {
             f"by its {self.loss} better than": [one for one in others if one.better == self.model.name],
@@ -135,7 +135,7 @@ class PairedComparison:
         return f"{number:,.0f}" if 9999.5 <= abs(number) < 1e6 else f"{number:,.4g}"
 
     def table(self) -> pa.Table:
-        """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
+        """The contenders as a table, with the ends of intervals in columns ``..._low`` and ``..._high``."""
         columns: dict[str, list[Any]] = {}
         for contender in self.contenders:
             for name, value in contender._asdict().items():
@@ -153,7 +153,7 @@ class PairedComparison:
 def compared(
     truth: Truth, judged: Sequence[Judged], target: str, how: str, left_out: dict[str, str] | None = None
 ) -> PairedComparison:
-    """A model, the first, beside others on the same rows.
+    """Compare the first model with the others on the same rows.
 
     >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
     >>> sure, even = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1)), np.full((100, 2), 0.5)
@@ -194,14 +194,14 @@ def compared(
 
 
 def side(difference: Measure | None) -> int:
-    """The side of 0 on which an interval lies, -1 or 1; 0 where it holds 0, or is unknown."""
+    """The sign of the values in an interval, -1 or 1; 0 if the interval contains 0 or is unknown."""
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
 
 
 def goal_in_words(target: str, classes: Sequence[Any]) -> str:
-    """The target, and of two classes the second.
+    """The target in words, with the second class if there are two.
 
     >>> goal_in_words("income", ["<=50K", ">50K"]), goal_in_words("rich", [False, True])
     ('income >50K', 'rich')
