@@ -155,8 +155,7 @@ class Scored:
         return metrics
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
-        """The weighted confusion matrix (classes + 1, classes) of true and predicted classes; last row: unseen
-        classes."""
+        """Row weights (classes + 1, classes) by true and predicted class; the last row has unseen classes."""
         n = self.n_classes
         cells = self.codes.astype(np.int64) * n + self.chosen
         return np.bincount(cells, weight, (n + 1) * n).reshape(n + 1, n)
