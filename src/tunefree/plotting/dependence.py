@@ -1,4 +1,4 @@
-"""The panels of partial dependence: a curve with its spread and the density of rows, or points of codes."""
+"""Panels of partial dependence: a curve with its spread and the density of rows, or points of categories."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tunefree.explanation.dependence import Curve, Picture
 from tunefree.plotting import style
 
 SMALL, TINY = 6.5, 6.0  # points
-STRIP = 0.14  # part of the height of a curve's axes that shows the density of the rows
-BINS = 40  # of that density
+STRIP = 0.14  # share of the height of a curve's axes for the density of rows
+BINS = 40  # histogram bins of the density
 LONGEST, LONGEST_NAME = 16, 22  # characters of labels, and of names
-LONE = 12  # values that are marked one by one
+LONE = 12  # number of values up to which each is marked
 
 
 def draw_panel(axes: Any, picture: Picture, panel: Curve, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
-    ``has_unit``: whether the axis of the margins of a curve has its title.
+    ``has_unit``: whether the axis of margins has a title.
     """
     axes.tick_params(labelsize=SMALL, width=0.5, length=2)
     for spine in axes.spines.values():

@@ -25,7 +25,7 @@ class Group(NamedTuple):
     """Members whose weights are drawn as one area."""
 
     name: str
-    places: list[int]  # in the mixture
+    places: list[int]  # indices in the mixture
     style: dict[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""The performance of a model, along the stream and on test data, and beside others on the same rows."""
+"""The performance of a model, along the stream and on test data, and compared with others on the same rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
 from tunefree.workflows.metrics import PROPORTIONS, Measure, calibration_error, class_reliability, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
-SHARES = (*PROPORTIONS, "balanced_error")  # written in per cent
+SHARES = (*PROPORTIONS, "balanced_error")  # metrics in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
 TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
 TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
@@ -41,10 +41,10 @@ INTERVALS = (
     "Intervals: 95 %, if {0} are independent; Wilson's for shares of rows, else a jackknife over 20 parts of them, "
     "which needs 40 {0}."
 )
-FEW_CLASSES = 12  # of a confusion matrix that people see
-POINTS = 800  # of residuals
+FEW_CLASSES = 12  # classes up to which text output has the confusion matrix
+POINTS = 800  # residuals in a chart
 PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
-EARLY = 4.0  # the highest loss shown is at most so many times the last
+EARLY = 4.0  # largest ratio of the highest loss in the chart to the last
 STREAM = "Each row is predicted before it is learned: mean over all rows so far."
 RISES = "Triangles: where the loss rose, as a test says."
 CALIBRATION = (
@@ -74,7 +74,7 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """The section on performance: test data, where there are some, come first."""
+    """The section on performance, with results on test data first."""
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
     drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
     blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
@@ -94,7 +94,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> l
 
 
 def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
-    """Losses, errors and calibration on known targets; the metrics have a title."""
+    """Losses, errors and calibration on known targets; ``title``: the title of the metrics."""
     scored, groups = tested.scored, tested.scored.groups
     facts = [Fact("rows", tested.rows, COUNT)]
     if column := weights_named(trained.plan, scored.weight):
@@ -139,7 +139,7 @@ def _stream(trained: Trained) -> list[Block]:
 
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
-    """The confusion matrix: rows of each class by the class predicted; people see it where classes are few."""
+    """The confusion matrix by true and predicted class; text output has it only for few classes."""
     labels, matrix = [*classes, "(unseen)"], tested.scored.confusion(tested.scored.weight).tolist()
     rows = [[label, *row] for label, row in zip(labels, matrix, strict=True)]
     rows = rows if tested.unseen else rows[:-1]
@@ -150,7 +150,7 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
 
 
 def _slices(tested: Evaluation, by: str) -> Table:
-    """The metrics of each slice, with their intervals; people see the main ones."""
+    """The metrics of each slice, with their intervals; text output has the main ones."""
     names = list(tested.measures)
     shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
     value = Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True)
@@ -162,7 +162,7 @@ def _slices(tested: Evaluation, by: str) -> Table:
 
 
 def by_decile(tested: Evaluation) -> list[Block]:
-    """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
+    """Predicted and observed sums by decile of the predicted rate, as a table and a chart."""
     scored = tested.scored
     if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
         return []
@@ -210,7 +210,7 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
 
 
 def sureness(tested: Evaluation) -> list[Block]:
-    """The parts of the rows by the probability of the predicted class, or by the width of intervals."""
+    """Accuracy by the probability of the predicted class, or coverage by the width of intervals."""
     scored = tested.scored
     if scored.probability is not None:
         parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen)
@@ -245,7 +245,7 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
-    """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
+    """Blocks on classes that are never predicted, on the rarest classes, and on the calibration of the rarest."""
     classes = class_reliability(tested.scored, labels)
     rows = [one[:6] for one in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")

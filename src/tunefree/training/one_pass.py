@@ -1,9 +1,8 @@
 """One pass: a model learns batches of rows in order, and predicts each row before it learns it.
 
 ``fit``, ``partial_fit``, ``train``, serving and shards use this pass. Batches are split where the model requires it,
-and their targets and weights are converted for the model. A run of rows of one group is predicted before any of its
-rows is learned, so the latest rows are held until the run ends. Runs also end with a file, and after ``MOST_OF_RUN``
-rows.
+and their targets and weights are converted for the model. A run of rows of one group is predicted before any of it is
+learned, so the latest rows are held until the run ends. Runs also end with a file, and after ``MOST_OF_RUN`` rows.
 """
 
 from __future__ import annotations
