@@ -26,7 +26,7 @@ RC_OF_PAGES |= dict.fromkeys(TEXTS, DARK) | dict.fromkeys(("axes.edgecolor", "xt
 UNUSED = re.compile(r"(?s)<!--.*?-->|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>")
 IDS, DIGITS = re.compile(r'( id="|url\(#|href="#)'), re.compile(r"(\.\d\d)\d+(?=[^<>]*>)")
 
-Draw = Callable[[Any], Any]  # on a matplotlib figure
+Draw = Callable[[Any], Any]  # draws on a matplotlib figure
 
 
 def is_installed() -> bool:

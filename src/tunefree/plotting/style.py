@@ -43,7 +43,7 @@ def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
 
 
 def span(values: Any, margin: float = 0.0) -> tuple[float, float]:
-    """The range of the finite values with a margin; it is not empty.
+    """The range of the finite values with a margin; never empty.
 
     >>> span([1.0, 3.0, np.nan], 0.25), span([2.0]), span([])
     ((0.5, 3.5), (1.0, 3.0), (0.0, 1.0))

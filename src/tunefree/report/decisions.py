@@ -26,9 +26,9 @@ from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table, o
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, Format
 from tunefree.workflows.metrics import Measure, Ranking, Scored, mean_interval, share_of
 
-THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
+THRESHOLDS = np.arange(1, 100) / 100.0  # thresholds of the curve of net benefit
 EVERY = 10  # step between thresholds in text output
-MOST_POINTS = 200  # of a curve
+MOST_POINTS = 200  # points of a curve
 EVEN = 0.5  # the threshold that selects the more probable of two classes
 COST, THRESHOLD, BENEFIT = Format(".4f"), Format(".3g"), Format("+.4f")
 SHARES = ("acted on", "sensitivity", "specificity", "positive predictive value", "negative predictive value")

@@ -73,7 +73,7 @@ class Table(NamedTuple):
     key: str = ""  # in JSON; by default the title
     shown: Iterable[int] | None = None  # indices of the rows in text output; JSON has all rows
     is_open: bool = True  # otherwise folded on a page, and omitted in print
-    is_wide: bool = False  # as wide as a page
+    is_wide: bool = False  # spans the page
 
     def columns_shown(self) -> list[Column]:
         """The columns in text output."""

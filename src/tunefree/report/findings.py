@@ -40,7 +40,7 @@ def rows_of(bad: BadRows) -> list[Block]:
 
 
 def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Block]:
-    """Findings about rows and classes as warnings, and those about columns as notes.
+    """Findings about rows and classes as warnings, and findings about columns as notes.
 
     ``has_sentences``: whether notes end in a full stop.
     """

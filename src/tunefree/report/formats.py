@@ -73,7 +73,7 @@ class Format:
 
 
 COUNT = Format(",.0f")
-WEIGHT = Format(",.6g")  # of rows
+WEIGHT = Format(",.6g")  # sums of row weights
 PERCENT, TENTHS_OF_PERCENT = Format(".2f", 100.0, " %"), Format(".1f", 100.0, " %")
 SHARE = Format("", 100.0, " %", digits=3)
 FIGURES = Format()  # four significant digits

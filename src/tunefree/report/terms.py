@@ -16,7 +16,7 @@ from tunefree.report.document import Block, Chart, Column, Data, Note, Section, 
 from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first, without_weights
 from tunefree.workflows.explanation import picture_of
 
-TOP = 20  # columns and features that are listed
+TOP = 20  # listed columns and features
 BARS = 15
 CURVES = 6
 MOST_NAMED = 12  # columns in a sentence

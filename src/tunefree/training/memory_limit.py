@@ -5,7 +5,7 @@ reports each. If no such part is left, training ends with an error before the me
 the dictionary of features are not counted.
 
 Under a limit set by the user, categories and words of tables may take half of a pool's limit, or all of a single
-learner's limit; further ones replace others (:mod:`tunefree.stream.feature_ids`). This memory is allocated at once.
+learner's limit; further features are forgotten (:mod:`tunefree.stream.feature_ids`). This memory is allocated at once.
 """
 
 from __future__ import annotations

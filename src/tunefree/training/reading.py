@@ -1,4 +1,4 @@
-"""Reading of a source as batches of encoded rows: a look at its first rows, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: its first rows, encoding in threads, and reading ahead."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class Reading(NamedTuple):
     """A source after its first batch was read."""
 
     task: str
-    classes: list[Any]  # labels of the first batch, sorted; none in regression
+    classes: list[Any]  # sorted labels of the first batch; empty in regression
     encoder: Any
-    batches: Iterator[Batch]  # all of them, the first included
+    batches: Iterator[Batch]  # all batches, including the first
     guess: Guess | None  # inferred task; None if the plan sets it
     first: Sample  # the first rows
     file: str  # file of the first rows, for messages
@@ -379,7 +379,7 @@ def no_rows(source: Source) -> DataError:
 
 
 def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
-    """Raise a DataError if no row of a source could be used, or all that were learned are of one class."""
+    """Raise a DataError if no row of a source could be used, or all learned rows have the same class."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:

@@ -168,7 +168,7 @@ class Checkpoints(Callback):
         self._running.extend(position)
         trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
         trained.save(str(self.path), encoder)
-        self._latest = None  # nothing is left to save
+        self._latest = None  # everything is saved
         self._note_saved(trained)
 
     def _note_saved(self, trained: Trained) -> None:

@@ -115,7 +115,7 @@ def end(trained: Any) -> None:
 
 
 def changed_most(rise: dict[str, Any]) -> str:
-    """The columns that changed most at a rise of :func:`drifts_of`, in words.
+    """A phrase on the columns that changed most at a rise of :func:`drifts_of`.
 
     >>> values = {"column": "age", "of": "values", "distance": 0.5, "error": 0.02, "bin": "18 to 25"}
     >>> shares = {"share_before": 0.1, "share_after": 0.6}

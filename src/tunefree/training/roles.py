@@ -67,7 +67,7 @@ class Values(NamedTuple):
     """The values of a column as they are learned."""
 
     numbers: np.ndarray  # (n,) float64: numbers, microseconds, or category codes by first occurrence; NaN if missing
-    are_codes: bool  # whether their order has no meaning
+    are_codes: bool  # whether numbers are codes without a meaningful order
 
     @property
     def present(self) -> np.ndarray:
@@ -219,7 +219,7 @@ def role_of(name: str, values: Values) -> Finding | None:
 
 
 def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str) -> list[Monotone]:
-    """Columns of an encoder with which predictions rise or fall; a DataError unless they are numbers.
+    """Columns of an encoder in which predictions are monotone; a DataError unless they are numbers.
 
     >>> monotone_columns([Category("job"), Number("age")], {"age": 1}, "a.csv")
     [Monotone(name='age', feature=1, sign=1)]

@@ -1,4 +1,4 @@
-"""Training: batches of a source are learned in order, in one or several passes, with checkpoints on the way."""
+"""Training: batches of a source are learned in order, in one or several passes, with checkpoints at intervals."""
 
 from __future__ import annotations
 

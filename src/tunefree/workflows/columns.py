@@ -53,14 +53,14 @@ def kind_of(column: Any) -> Kind:
 
 
 class ColumnView(NamedTuple):
-    """A column as a training would read it, with statistics of a sample of its rows."""
+    """A column as training would read it, with statistics of a sample of its rows."""
 
     name: str
     kind: str  # kind or role of the column, or "left out"
     why: str
     missing: float  # share of missing values
     different: int  # number of distinct values
-    range: tuple[Any, Any] | None  # the smallest and the largest number, or date
+    range: tuple[Any, Any] | None  # the smallest and the largest number or date
     examples: list[str]
 
     @property

@@ -101,7 +101,7 @@ def write(
     top: int | None = None,
     ids: tuple[str, ...] = (),
 ) -> tuple[int, Decomposition]:
-    """Explain the predictions of a source in a file, as :func:`tunefree.workflows.prediction.write` writes it.
+    """Write explanations of a source to a file, see :func:`tunefree.workflows.prediction.write`.
 
     ``label``: as for :class:`Explainer`.
     ``top``: the number of terms that get a column, by mean absolute contribution; the others are summed. The source is

@@ -76,7 +76,7 @@ def findings(trained: Trained) -> list[Finding]:
 
 
 def oddity_findings(oddities: list[Reason]) -> list[Finding]:
-    """Oddities of columns, and of rows that were used, the most frequent first.
+    """Oddities of columns, and of used rows, the most frequent first.
 
     >>> print(*oddity_findings([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)

@@ -1,5 +1,4 @@
-"""Metrics of predictions with known targets, their confidence intervals, and calibration by parts of the rows.
-
+"""Metrics of predictions with known targets, their confidence intervals, and calibration by groups of rows.
 For counts, amounts and rates there are the explained share of the deviance, actual over expected, lift and the Gini
 index. The ordered Lorenz curve follows Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk
 and Insurance 2014): rows are sorted by predicted rate, and the cumulative share of claims is plotted over the
@@ -29,7 +28,7 @@ PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # other metrics between 0 and 1
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 TENTHS = 10
-BINS = 15  # of the calibration error
+BINS = 15  # bins of the calibration error
 MOST_CLASSES = 5  # rarest classes whose reliability is computed
 
 
@@ -381,10 +380,10 @@ class ClassReliability(NamedTuple):
 
     label: Any
     rows: int
-    share: float  # of all rows
+    share: float  # share of all rows
     probability: float  # mean over the rows
     ratio: float  # actual over expected rows
-    is_predicted: bool  # for any row
+    is_predicted: bool  # whether any row is predicted as this class
     tenths: list[Part]
 
 

@@ -32,7 +32,7 @@ LEAST_RATE = 1e-9  # relative to the mean rate: smaller predicted rates are rais
 
 
 class Truth(NamedTuple):
-    """Rows with known targets, by which models are judged."""
+    """Rows with known targets, on which models are evaluated."""
 
     task: str
     loss: str | None

@@ -51,7 +51,7 @@ class Features(NamedTuple):
 
     matrix: np.ndarray  # (n, d) numbers, followed by category codes; NaN for missing values
     n_numbers: int
-    texts: list[np.ndarray]  # (n,) each
+    texts: list[np.ndarray]  # one array (n,) per text column
 
     def at(self, rows: np.ndarray) -> Features:
         """A subset of the rows."""
