@@ -33,8 +33,8 @@ def draw_lines(
     ``y_range``: the visible range; lines may exceed it.
     ``marks``: x positions of pale vertical lines with triangles on top.
     """
-    for place in marks:
-        axes.axvline(place, color=style.LIGHT_VERMILLION, linewidth=0.9)
+    for position in marks:
+        axes.axvline(position, color=style.LIGHT_VERMILLION, linewidth=0.9)
     if marks:
         on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
         axes.plot(marks, [1.0] * len(marks), "v", color=style.VERMILLION, markersize=5.0, **on_top)
@@ -55,8 +55,8 @@ def finish(axes: Any, titles: tuple[str, str]) -> None:
     style.simplify(axes)
     lines, names = axes.get_legend_handles_labels()
     if names:
-        beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
-        axes.legend(lines, list(map(style.escaped, names)), **beside)
+        legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+        axes.legend(lines, list(map(style.escaped, names)), **legend)
 
 
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
@@ -75,14 +75,14 @@ def draw_bars(
 
     ``noise``: the level of noise of each bar; bars below it are grey.
     """
-    places, colours = np.arange(len(names))[::-1], [style.BLUE] * len(names)
+    positions, colours = np.arange(len(names))[::-1], [style.BLUE] * len(names)
     if noise is not None:
         colours = [style.BLUE if size > line else style.GREY for size, line in zip(sizes, noise, strict=True)]
     whiskers = {"ecolor": style.BLACK, "elinewidth": 1.0}
-    axes.barh(places, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
+    axes.barh(positions, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
     if noise is not None:
-        axes.vlines(noise, places - 0.45, places + 0.45, color=style.VERMILLION, linewidth=1.7)
-    axes.set_yticks(places, [style.escaped(style.shortened(name, LONGEST)) for name in names])
+        axes.vlines(noise, positions - 0.45, positions + 0.45, color=style.VERMILLION, linewidth=1.7)
+    axes.set_yticks(positions, [style.escaped(style.shortened(name, LONGEST)) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
     least = min(0.0, *np.subtract(sizes, errors).tolist())
     most = max(*(sizes if noise is None else noise), *np.add(sizes, errors).tolist())

@@ -66,10 +66,10 @@ def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, p
     ``title``, ``description``: for screen readers.
     ``prefix``: makes ids unique in a page.
     """
-    written = io.StringIO()
+    buffer = io.StringIO()
     with _figure(draw, inches, RC_OF_PAGES) as figure:
-        figure.savefig(written, format="svg", metadata=DATES["svg"], transparent=True)
-    text = UNUSED.sub("", written.getvalue()).replace("xlink:href", "href")
+        figure.savefig(buffer, format="svg", metadata=DATES["svg"], transparent=True)
+    text = UNUSED.sub("", buffer.getvalue()).replace("xlink:href", "href")
     box, body = re.search(r'viewBox="[^"]*"', text), text[text.index(">", text.index("<svg")) + 1 :]
     body = DIGITS.sub(r"\1", IDS.sub(rf"\1{prefix}-", re.sub(r"\s*\n\s*", " ", body)))
     names = f'<title id="{prefix}-t">{escape(title)}</title><desc id="{prefix}-d">{escape(description)}</desc>'

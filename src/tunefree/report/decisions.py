@@ -92,7 +92,7 @@ def decisions(
     >>> [(fact.name, fact.text()) for fact in decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))[0].facts][-2:]
     [('threshold: least cost', '0.25'), ('cost of a row: least cost', '0.2500')]
     """
-    k = _place_of_class(scored, labels, label, threshold)
+    k = _index_of_class(scored, labels, label, threshold)
     rows = scored.part(scored.weight > 0.0)
     probability, is_of_class, weight = rows.probability_of(k), rows.codes == k, rows.weight
     share, ranking = share_of(is_of_class, weight, rows.groups), Ranking(probability)
@@ -126,7 +126,7 @@ def decisions(
     ]
 
 
-def _place_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold: float | None) -> int:
+def _index_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold: float | None) -> int:
     """The index of the class in ``labels``; a ModelError if nothing can be decided."""
     if scored.codes is None:
         raise ModelError(
@@ -156,8 +156,8 @@ def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: flo
 
 def _cost(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray, costs: Costs) -> Measure:
     """The mean cost of a row."""
-    of_rows = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
-    cost = mean_interval(of_rows, rows.weight, rows.groups)
+    row_costs = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
+    cost = mean_interval(row_costs, rows.weight, rows.groups)
     return cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
 
 
@@ -205,8 +205,8 @@ def _benefits(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarr
     of_all = [share - (1.0 - share) * t / (1.0 - t) for t in thresholds]
     middle = len(thresholds) // 2
     described = f"At {thresholds[middle]:.2g}: this model {benefits[middle]:.3g}, all {of_all[middle]:.3g}."
-    named = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
-    draw = on_axes(draw_thresholds, thresholds, named, ("threshold", "net benefit"))
+    curves_by_name = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
+    draw = on_axes(draw_thresholds, thresholds, curves_by_name, ("threshold", "net benefit"))
     columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
     rows, shown = list(zip(thresholds, benefits, of_all, strict=True)), range(EVERY - 1, len(thresholds), EVERY)
     return [

@@ -121,8 +121,8 @@ def _risk(trained: Trained) -> list[Block]:
     if pool is not None and pool.members.has_groups:
         doubts.append("Rows of a group depend on each other.")
     if doubts:
-        said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(doubts[0])} {said}", "warning")]
+        consequence = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
+        return [Note(f"{sentence(doubts[0])} {consequence}", "warning")]
     risks: dict[str, Any] = {name: risk for name, risk in trained.model.record.risks.items() if risk.rows}
     bounded = {name: bound for name, risk in risks.items() if (bound := risk.bound(DELTA)) is not None}
     if not bounded:

@@ -184,10 +184,10 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
     """A phrase on monotone columns, and the members that are left out for them."""
     goal = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
-    changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
+    changes = ", ".join(f"{'rises' if column.sign > 0 else 'falls'} with '{column.name}'" for column in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
-    without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
-    return f"{goal} {changes}; without {without} and learners on leaves"
+    left_out = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
+    return f"{goal} {changes}; without {left_out} and learners on leaves"
 
 
 def losses(trained: Trained) -> list[Fact]:

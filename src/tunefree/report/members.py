@@ -74,7 +74,7 @@ def _chart(pool: Pool) -> list[Chart]:
     record = pool.context.record
     if len(record.rows) < 2:
         return []
-    last = [(group.name, record.weights[-1, group.places].sum()) for group in groups_of(pool)]
+    last = [(group.name, record.weights[-1, group.indices].sum()) for group in groups_of(pool)]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
 
     def draw(figure: Any) -> None:

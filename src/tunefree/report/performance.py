@@ -76,8 +76,8 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
     """The section on performance, with results on test data first."""
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
-    drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
-    blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
+    drawn_blocks = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
+    blocks = [*blocks[:1], *drawn_blocks, *(block for block in blocks[1:] if not isinstance(block, Chart))]
     blocks += [Facts(losses(trained), "While it learned", PROGRESSIVE)]
     return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
@@ -109,11 +109,11 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
     if scored.codes is not None:
         labels = trained.model.classes
         return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
-    places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
-    x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
-    described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
+    rows_shown = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
+    x, y = scored.predictions[rows_shown], (scored.targets - scored.predictions)[rows_shown]
+    described = f"{len(rows_shown):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
     draw = on_axes(charts.draw_scatter, x, y, ("prediction", "target - prediction"))
-    caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+    caption = f"{RESIDUALS} {len(rows_shown):,} rows, evenly spaced."
     return [*blocks, *by_decile(tested), Chart("Residuals against predictions", described, draw, caption)]
 
 
@@ -203,8 +203,8 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     ]
     note = OF_PAIRS.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
     table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
-    because = [Column("what"), Column("because")]
-    left_out = Table("Left out, or unlike the model", because, list(comparison.left_out.items()), key="left_out")
+    reason_columns = [Column("what"), Column("because")]
+    left_out = Table("Left out, or unlike the model", reason_columns, list(comparison.left_out.items()), key="left_out")
     sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
     return [sentence, Facts(facts), table, left_out]
 
@@ -247,12 +247,12 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Blocks on classes that are never predicted, on the rarest classes, and on the calibration of the rarest."""
     classes = class_reliability(tested.scored, labels)
-    rows = [one[:6] for one in classes]
+    rows = [reliability[:6] for reliability in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [
         Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True)
     ]
-    if never := [one for one in classes if not one.is_predicted]:
+    if never := [reliability for reliability in classes if not reliability.is_predicted]:
         others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
         named = f"Class {never[0].label!r} is never predicted{others}, and has {PERCENT(never[0].share)} of the rows."
         weights = "`train --class-weight`"
@@ -260,14 +260,14 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
         if len(labels) == 2:
             decide = f"`predict --threshold P`, the least probability of {labels[1]!r}, and {weights} decide"
         blocks.insert(0, Note(f"{named} {decide} when it is.", "warning"))
-    for one in classes[:1]:
-        title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
-        titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-        expected, actual = [part.mean for part in one.tenths], [part.share for part in one.tenths]
+    for reliability in classes[:1]:
+        title = f"Class {reliability.label!r}, {SHARE(reliability.share)} of the rows, by tenth of its probability"
+        titles = f"probability of {shortened(str(reliability.label), charts.LONGEST)}", "share of the rows"
+        expected, actual = [part.mean for part in reliability.tenths], [part.share for part in reliability.tenths]
         about, columns = OF_PROBABILITIES.format(_units(tested)), _columns_of_parts("share", SHARE)
         blocks += [
-            _calibration(f"Class {one.label}: actual against expected", expected, actual, titles, about),
-            Table(title, columns, [part[:3] for part in one.tenths], about, "tenths"),
+            _calibration(f"Class {reliability.label}: actual against expected", expected, actual, titles, about),
+            Table(title, columns, [part[:3] for part in reliability.tenths], about, "tenths"),
         ]
     return blocks
 

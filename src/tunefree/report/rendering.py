@@ -76,15 +76,15 @@ def record(blocks: Iterable[Block]) -> dict[str, Any]:
 
     Raises a ValueError if two blocks have the same key and values other than lists.
     """
-    whole: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for block in blocks:
-        part = _values(block)
-        for key in part.keys() & whole.keys():
-            if not isinstance(part[key], list):
+        values = _values(block)
+        for key in values.keys() & result.keys():
+            if not isinstance(values[key], list):
                 raise ValueError(f"two blocks have the key {key!r}")
-            part[key] = [*whole[key], *part[key]]  # such as several tables of one kind
-        whole |= part
-    return whole
+            values[key] = [*result[key], *values[key]]  # such as several tables of one kind
+        result |= values
+    return result
 
 
 def raw(value: Any) -> Any:

@@ -39,10 +39,10 @@ def limit_of(text: str | None) -> int:
     """
     if text is None:
         return machine.memory() // SHARE
-    written = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if written is None or float(written[1]) == 0.0:
+    match = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None or float(match[1]) == 0.0:
         raise ModelError(f"`memory_limit={text!r}`: write a size such as 500M or 4G")
-    return int(float(written[1]) * _UNITS[written[2].upper()])
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def small_chunks(file: str) -> TextFile:
@@ -53,15 +53,15 @@ def small_chunks(file: str) -> TextFile:
 def model_bytes(model: Model) -> int:
     """Bytes of a model, including its rows with first occurrences of features."""
     logs = [log for member in model.linear.members if (log := getattr(member, "log", None)) is not None]
-    met = () if model.linear.meetings is None else vars(model.linear.meetings)
-    row_bytes = sum(map(size_of, [model.record.log, met, *logs]))
+    occurrences = () if model.linear.meetings is None else vars(model.linear.meetings)
+    row_bytes = sum(map(size_of, [model.record.log, occurrences, *logs]))
     return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 
 
-def _feature_bytes(model: Model, room: int = 0) -> int:
+def _feature_bytes(model: Model, capacity: int = 0) -> int:
     """Bytes of feature statistics; with ``room``, only of growing arrays, whose capacity is at least this."""
     members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
-    return sum(size_of(part, room) for part in (*(member.state for member in members), model.record.evidence))
+    return sum(size_of(part, capacity) for part in (*(member.state for member in members), model.record.evidence))
 
 
 def shown(size: float) -> str:
@@ -96,12 +96,12 @@ class MemoryLimit:
             (member.setting, size_of(member.state.blocks, member.room) // member.room)
             for member in model.linear.members
         ]
-        others = [sum(size for setting, size in sizes if setting in alike) for alike in (OF_TEXTS, OF_TABLES)]
-        left_out = min(others) if model.pool is not None else 0  # members for the other kind of rows are left out
+        kind_bytes = [sum(size for setting, size in sizes if setting in alike) for alike in (OF_TEXTS, OF_TABLES)]
+        omitted = min(kind_bytes) if model.pool is not None else 0  # members for the other kind of rows are left out
         evidence = model.record.evidence
         evidence_bytes = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
         parts = OF_FEATURES if model.pool is not None else 1
-        feature_bytes = parts * (sum(size for _, size in sizes) - left_out + evidence_bytes + DICTIONARY)
+        feature_bytes = parts * (sum(size for _, size in sizes) - omitted + evidence_bytes + DICTIONARY)
         most = self.limit * 15 // 16 // feature_bytes  # the rest is for samples of the stream
         return most if most >= FEWEST else None
 
@@ -138,8 +138,8 @@ class MemoryLimit:
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes of a model with ``n_features`` features; a capacity that is exceeded doubles."""
         dictionary_bytes = DICTIONARY * (self.most or 0)
-        rooms = [member.room for member in model.linear.members]
-        room = max(rooms, default=n_features)
-        growth = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
-        further = growth * _feature_bytes(model, min(room, FIRST))  # Newton matrices do not grow further
-        return dictionary_bytes + model_bytes(model) + further
+        capacities = [member.room for member in model.linear.members]
+        capacity = max(capacities, default=n_features)
+        growth = 0.0 if n_features <= capacity else max(n_features, 2 * capacity) / capacity - 1.0
+        added_bytes = growth * _feature_bytes(model, min(capacity, FIRST))  # Newton matrices do not grow further
+        return dictionary_bytes + model_bytes(model) + added_bytes

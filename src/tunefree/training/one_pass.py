@@ -47,9 +47,9 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
         progress.add_late(late_losses(trained.model))
     for batch in batches:
         step = learn(trained, batch)
-        answers = [callback.step(trained, step) for callback in callbacks]
+        results = [callback.step(trained, step) for callback in callbacks]
         signals.deliver()
-        if True in answers:
+        if True in results:
             trained.held = None
             return True
     return False
@@ -71,10 +71,10 @@ def learn(trained: Trained, batch: Batch) -> Step:
     predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
     counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
     if late is not None:  # the last of these losses belong to this batch
-        kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
-        before = len(late.weight) - len(kept_back)
+        held_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
+        before = len(late.weight) - len(held_back)
         progress.add_late(late.part(0, before))
-        _, counted[kept_back], errors[kept_back] = late.part(before, len(late.weight))
+        _, counted[held_back], errors[held_back] = late.part(before, len(late.weight))
     progress.add(counts, counted, errors)
     return Step(batch, learned, predictions, row_losses)
 
@@ -132,13 +132,13 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
 
 def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
     n = len(batch.weight)
-    further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
+    cuts = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
     if batch.groups is None:  # short blocks, so that signals are handled soon
-        further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+        cuts += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
     else:
         runs = pairwise([*starts_of_runs(batch.groups).tolist(), n])
-        further += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
-    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
+        cuts += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
+    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *cuts}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
             check_several(batch.groups, batch.file, trained.plan.groups, is_all=False)

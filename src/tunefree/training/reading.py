@@ -106,16 +106,16 @@ def begin(
         _note_unused(source, plan.column_types, encoder, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
         # the limit depends on the targets of the first rows, and must hold when their features are encoded
-        trial_bad = replace(bad, tally=bad.tally.copy())
-        trial = without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
-        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
+        trial_rows = replace(bad, tally=bad.tally.copy())
+        trial = without_features(copy.deepcopy(encoder), first, True, trial_rows, labelled)
+        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_rows)[:2]))
     encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
     task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
-    batches = _followed(batch, rest) if len(batch.weight) else rest
+    batches = _chained(batch, rest) if len(batch.weight) else rest
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
     sample = Sample([first.data] if is_table else [], usable, [batch.target])
@@ -180,8 +180,8 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     """An encoder for the columns of a source that has seen no row, and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
-    column_roles = {name: getattr(plan, name) for name in same}
+    shared_names = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
+    column_roles = {name: getattr(plan, name) for name in shared_names}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
     options: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     options["ignored"] = tuple(plan.ignore)
@@ -190,7 +190,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    first, chunks = _begun(source.chunks(bad=bad, **options))
+    first, chunks = _peeked(source.chunks(bad=bad, **options))
     if first is None:
         raise no_rows(source)
     return source.encoder(first, **column_roles), chunks
@@ -212,9 +212,9 @@ def chunks_of(
     if source.kind != TABLE:
         return source.chunks(start, bad)
     further = encoder.further
-    known = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
-    known |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
-    return source.chunks(start, bad, **known, grows=grows)
+    options = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
+    options |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
+    return source.chunks(start, bad, **options, grows=grows)
 
 
 def in_its_notation(
@@ -231,7 +231,7 @@ def in_its_notation(
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
-        sample, chunks = _begun(chunks_of(source, encoder, bad, kept=kept, grows=grows))
+        sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept, grows=grows))
         if sample is None:
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
@@ -241,13 +241,13 @@ def in_its_notation(
     return adapted, chunks or chunks_of(source, adapted, bad, kept=kept, grows=grows)
 
 
-def _begun(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+def _peeked(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
     """The first chunk, None if there is none, and an iterator over all chunks."""
     first = next(chunks, None)
-    return first, chunks if first is None else _followed(first, chunks)
+    return first, chunks if first is None else _chained(first, chunks)
 
 
-def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     """Chain an item and an iterator; unlike ``itertools.chain``, release the item once it is consumed."""
     yield first
     del first
@@ -274,20 +274,20 @@ def encoded(
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
         batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
-        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+        return batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
 
     n_threads = min(os.cpu_count() or 1, MOST_THREADS)
     with ThreadPoolExecutor(n_threads, "tunefree-prepare") as pool:
-        waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
+        pending: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
             if isinstance(chunk, DataError):  # rows before the error are still learned
-                yield from (finish(*one) for one in waiting)
+                yield from (finish(*item) for item in pending)
                 raise chunk
-            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            while waiting and (len(waiting) > n_threads or (is_live is not None and is_live())):
-                yield finish(*waiting.popleft())
-        while waiting:
-            yield finish(*waiting.popleft())
+            pending.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
+            while pending and (len(pending) > n_threads or (is_live is not None and is_live())):
+                yield finish(*pending.popleft())
+        while pending:
+            yield finish(*pending.popleft())
     bad.compare()
 
 
@@ -295,20 +295,20 @@ def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tal
     """Chunks and a final error, each with its tally of unreadable rows, which earlier checkpoints must not count."""
     chunk: Any = None
     while not isinstance(chunk, DataError):
-        kept, bad.tally = bad.tally, Tally()
+        tally, bad.tally = bad.tally, Tally()
         try:
             chunk = next(chunks, None)
         except DataError as error:
             chunk = error
         finally:
-            unread, bad.tally = bad.tally, kept
+            unread, bad.tally = bad.tally, tally
         if chunk is None:
             bad.tally.add_all(unread)
             return
         yield chunk, unread
 
 
-def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
+def _kept_columns(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
     """Columns of the rows of a chunk with these row numbers."""
     for name in names:
         check_name("", name, chunk.data.schema.names, chunk.file)
@@ -323,27 +323,27 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-    wanted, ends = threading.Semaphore(depth), threading.Event()
+    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    permits, has_ended = threading.Semaphore(depth), threading.Event()
 
-    def work() -> None:
+    def read() -> None:
         try:
-            while wanted.acquire() and not ends.is_set():
-                waiting.put((next(items), None))
+            while permits.acquire() and not has_ended.is_set():
+                results.put((next(items), None))
         except BaseException as error:
-            waiting.put((None, error))
+            results.put((None, error))
 
     def end() -> None:
-        ends.set()
-        wanted.release()
+        has_ended.set()
+        permits.release()
 
-    thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    thread = threading.Thread(target=read, name="tunefree-reader", daemon=True)
     _readers[thread] = end
     thread.start()
     try:
         while True:
-            wanted.release()
-            item, error = waiting.get() if stop is None else _next(waiting, stop)
+            permits.release()
+            item, error = results.get() if stop is None else _next_result(results, stop)
             if isinstance(error, StopIteration):
                 return
             if error is not None:
@@ -363,13 +363,13 @@ def _end_readers() -> None:
         thread.join(PATIENCE)
 
 
-def _next(waiting: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
+def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
     """The next item of a queue, or Stopped after a request if the reader waits for rows."""
     while True:
         with suppress(queue.Empty):
-            return waiting.get(timeout=POLL)
+            return results.get(timeout=POLL)
         with stop.paused() as is_waiting:
-            if is_waiting and stop.number and waiting.empty():
+            if is_waiting and stop.number and results.empty():
                 return None, Stopped()
 
 

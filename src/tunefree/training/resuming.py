@@ -69,11 +69,11 @@ class RunningDigests:
             self._hashes.append(hashlib.blake2b(digest_size=16))
         if size <= self.sizes[i] or self.files[i] == "-":
             return
-        with open(self.files[i], "rb", buffering=0) as opened:
-            opened.seek(self.sizes[i])
-            while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
-                self._hashes[i].update(piece)
-                self.sizes[i] += len(piece)
+        with open(self.files[i], "rb", buffering=0) as stream:
+            stream.seek(self.sizes[i])
+            while self.sizes[i] < size and (block := stream.read(min(PIECE, size - self.sizes[i]))):
+                self._hashes[i].update(block)
+                self.sizes[i] += len(block)
 
 
 def _size(file: str) -> int:
@@ -94,13 +94,13 @@ class Checkpoints(Callback):
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
         self.path, self.rows, self.tell = path, save_every, tell
         self.resumes = resume and path is not None and os.path.exists(path)
-        self._running: RunningDigests | None = None
+        self._digests: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # state and position that are not saved yet
         self.saved: tuple[str, int] | None = None  # saved rows in words, and the number of the next row
 
     def begin(self, trained: Trained, source: Source) -> None:
         """Called when training begins or resumes; the source has its rows in the order of learning."""
-        self._running, self._source = self._running or RunningDigests(source), source
+        self._digests, self._source = self._digests or RunningDigests(source), source
         if self.resumes:
             self._note_saved(trained)
 
@@ -118,24 +118,24 @@ class Checkpoints(Callback):
         if progress.complete:
             problem = "holds a model that is complete, so that no row would be learned"
             raise ModelError(f"{self.path}: {problem}; pass it as `earlier` to learn further rows, or remove it")
-        before, now = progress.sizes, file_sizes(source)
-        if not before:
+        saved_sizes, sizes = progress.sizes, file_sizes(source)
+        if not saved_sizes:
             return trained
-        changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
-        self._running = running = RunningDigests(source)
-        for i, size in enumerate(progress.read[: len(now)]):
-            running.take(i, size)
-        differ = (running.sizes, running.digests) != (progress.read, progress.read_digests)
-        is_passed = any(i < progress.position.file for i in changed)
-        if differ or len(now) < len(before) or is_passed or (plan.shuffle and changed):
+        changed = [i for i, size in enumerate(sizes) if i >= len(saved_sizes) or size != saved_sizes[i]]
+        self._digests = digests = RunningDigests(source)
+        for i, size in enumerate(progress.read[: len(sizes)]):
+            digests.take(i, size)
+        differ = (digests.sizes, digests.digests) != (progress.read, progress.read_digests)
+        is_behind = any(i < progress.position.file for i in changed)
+        if differ or len(sizes) < len(saved_sizes) or is_behind or (plan.shuffle and changed):
             problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
             remedy = "remove it to begin anew, or give the data of the first run"
             raise ModelError(f"{self.path}: {problem}; {remedy}")
-        passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
+        in_pass = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
         for i in changed:
-            added = now[i] - (before[i] if i < len(before) else 0)
+            added = sizes[i] - (saved_sizes[i] if i < len(saved_sizes) else 0)
             change = f"{abs(added):,} bytes {'more' if added > 0 else 'less'} than at the checkpoint"
-            self.tell(f"{source.files[i]} has {change}; its rows from there on are learned as they are now{passed}")
+            self.tell(f"{source.files[i]} has {change}; its rows from there on are learned as they are now{in_pass}")
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:
@@ -163,10 +163,10 @@ class Checkpoints(Callback):
     def _save(self, encoder: Any = None) -> None:
         """Save the training, with the given state of the encoder if the reader is ahead of learning."""
         assert self._latest is not None
-        assert self._running is not None
+        assert self._digests is not None
         trained, position = self._latest
-        self._running.extend(position)
-        trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
+        self._digests.extend(position)
+        trained.progress.read, trained.progress.read_digests = [*self._digests.sizes], self._digests.digests
         trained.save(str(self.path), encoder)
         self._latest = None  # everything is saved
         self._note_saved(trained)

@@ -44,26 +44,26 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
     used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
     losses, weight, scale, starts = losses[used], weight[used], scale[used], starts[used]
-    before, done = trained.progress.rows - len(batch.weight), 0
-    while done < len(starts):
+    offset, start = trained.progress.rows - len(batch.weight), 0
+    while start < len(starts):
 
-        def place(row: int, starts: np.ndarray = starts[done:]) -> Place:
+        def place(row: int, starts: np.ndarray = starts[start:]) -> Place:
             first = int(starts[row])
             file, number = origin(batch.file, int(batch.numbers[first]))
-            return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
+            return Place(offset + first + 1, file, number, time_of(trained.encoder, batch, first))
 
-        def matrix(places: np.ndarray, starts: np.ndarray = starts[done:]) -> np.ndarray:
+        def matrix(places: np.ndarray, starts: np.ndarray = starts[start:]) -> np.ndarray:
             rows = starts[places]
             return samples.matrix(rows_at(batch.rows, rows), _targets(trained, learned.target, rows))
 
-        added = rises.add(losses[done:], weight[done:], scale[done:], place)
+        added = rises.add(losses[start:], weight[start:], scale[start:], place)
         samples.add(added.rows, added.rows_of_rise or rises.rows_since, matrix)
         if added.rows_of_rise or samples.rows >= samples.stop > 0:
             _compare(trained, added.rows_of_rise)
             if added.rows_of_rise:
                 samples.note_rise(added.rows_of_rise, rises.rises[-1].row if added.is_kept else 0)
             samples.add(0, rises.rows_since, matrix)  # releases rows that are no longer needed
-        done += added.rows
+        start += added.rows
 
 
 def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
@@ -93,13 +93,13 @@ def _moments(trained: Any) -> frozenset[int]:
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
     """The time of a row in ISO 8601, from the first date column that the first rows have; None if missing."""
     columns, X = getattr(encoder, "columns", ()), batch.rows
-    place = next(
-        (place for place, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
+    index = next(
+        (index for index, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
     )
-    if place is None:
+    if index is None:
         return None
-    column, feature = columns[place], sum(len(column.dense_names()) for column in columns[:place])
-    year = np.flatnonzero(X.code_columns == MOST_CODES * place)
+    column, feature = columns[index], sum(len(column.dense_names()) for column in columns[:index])
+    year = np.flatnonzero(X.code_columns == MOST_CODES * index)
     if not len(year) or not X.codes[row, year[0]] or column.origin is None:
         return None
     since = round(float(X.numbers[row, feature]) * MICROSECONDS_A_DAY)

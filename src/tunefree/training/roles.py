@@ -107,9 +107,9 @@ def first_findings(reading: Reading) -> list[Finding]:
     if not reading.first.tables:
         return doubts
     (table,), (usable,), (target,) = reading.first
-    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
-    targets = [target if target is None else target.slice(0, np.count_nonzero(usable[:most]))]
-    sample = Sample([table.slice(0, most)], [usable[:most]], targets)
+    max_rows = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
+    targets = [target if target is None else target.slice(0, np.count_nonzero(usable[:max_rows]))]
+    sample = Sample([table.slice(0, max_rows)], [usable[:max_rows]], targets)
     columns = columns_of(reading.encoder, sample)
     findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
     findings += leaks(columns, target_numbers(sample, reading.task), reading.task == "classification")
@@ -127,12 +127,12 @@ def shortened(findings: list[Finding]) -> list[Finding]:
     """Findings, with surplus findings of the same kind combined into one."""
     shown: list[Finding] = []
     for kind in dict.fromkeys(finding.kind for finding in findings):
-        alike = [finding for finding in findings if finding.kind == kind]
-        few = alike if len(alike) <= MOST_ALIKE else alike[: MOST_ALIKE - 1]
-        others = [finding.column for finding in alike[len(few) :]]
+        same_kind = [finding for finding in findings if finding.kind == kind]
+        listed = same_kind if len(same_kind) <= MOST_ALIKE else same_kind[: MOST_ALIKE - 1]
+        others = [finding.column for finding in same_kind[len(listed) :]]
         names = ", ".join(map(repr, others[:MOST_NAMED])) + (", ..." if len(others) > MOST_NAMED else "")
-        evidence = f"{len(others)} more columns like {few[-1].column!r}: {names}"
-        shown += [*few, *([Finding("", kind, evidence, "pass `ignore` for each")] if others else [])]
+        evidence = f"{len(others)} more columns like {listed[-1].column!r}: {names}"
+        shown += [*listed, *([Finding("", kind, evidence, "pass `ignore` for each")] if others else [])]
     return shown
 
 
@@ -152,9 +152,9 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
         return [Finding(name, TARGET, problem, remedy)]
     if guess is None or not guess.doubtful:
         return []
-    taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
+    interpretation = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
     remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
-    return [Finding(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
+    return [Finding(name, TARGET, f"{guess.why}, taken for {interpretation}", remedy)]
 
 
 def largest_count(target: Any) -> int | None:
@@ -185,8 +185,8 @@ def columns_of(encoder: Any, sample: Sample) -> dict[str, Values]:
 
 def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     """A column as the encoder reads it, from each table that has it."""
-    places = [table.schema.get_field_index(name) for table in tables]
-    arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
+    indices = [table.schema.get_field_index(name) for table in tables]
+    arrays = [table.column(index) for table, index in zip(tables, indices, strict=True) if index >= 0]
     return [present_of(encoder, array, name, Faults()) for array in arrays]
 
 
@@ -197,22 +197,22 @@ def role_of(name: str, values: Values) -> Finding | None:
     n = len(present)
     if n < FEWEST_COUNTED or n < len(values.numbers):
         return None
-    different = len(np.unique(present))
+    n_distinct = len(np.unique(present))
     if values.are_codes:
-        if n < FEWEST_ROWS or different <= MANY_DIFFERENT * n:
+        if n < FEWEST_ROWS or n_distinct <= MANY_DIFFERENT * n:
             return None
-        return identifier(name, different, n, different < n)
+        return identifier(name, n_distinct, n, n_distinct < n)
     steps, is_whole = np.diff(present), bool((present == np.round(present)).all())
     if is_whole and (steps > 0).all() and (steps == 1).mean() > 0.99:
         problem = f"counts the rows, from {present[0]:.0f} on, and tells nothing of others"
         return Finding(name, ROW_NUMBER, problem, remedy)
     if n < FEWEST_ROWS:
         return None
-    if (steps >= 0).all() and different >= GROWN:
+    if (steps >= 0).all() and n_distinct >= GROWN:
         problem = "only grows from row to row, so that rows to come have values that were never seen"
         return Finding(name, TIME, problem, remedy)
     pairs = 0.5 * n * (n - 1) / (np.ptp(present) + 1.0)
-    if is_whole and different == n and pairs >= FEW_PAIRS:
+    if is_whole and n_distinct == n and pairs >= FEW_PAIRS:
         problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
         return Finding(name, IDENTIFIER, problem, remedy)
     return None
@@ -246,15 +246,15 @@ def likenesses(columns: dict[str, Values]) -> list[Finding]:
     """
     findings, known = [], dict[bytes, str]()
     for name, values in columns.items():
-        different, places = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
-        if len(different) < 2:
-            only = "no value" if np.isinf(different).any() or not len(different) else "the same value in all rows"
+        distinct, codes = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
+        if len(distinct) < 2:
+            only = "no value" if np.isinf(distinct).any() or not len(distinct) else "the same value in all rows"
             findings.append(Finding(name, CONSTANT, f"has {only}", ignore(name)))
             continue
-        first = np.unique(places, return_index=True)[1]
+        first = np.unique(codes, return_index=True)[1]
         # Any two columns of distinct values correspond one-to-one, so their values themselves must be equal.
-        is_key = len(different) > MANY_DIFFERENT * len(places)
-        key = (values.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
+        is_key = len(distinct) > MANY_DIFFERENT * len(codes)
+        key = (values.numbers if is_key else np.argsort(np.argsort(first))[codes].astype(np.float64)).tobytes()
         if key in known:
             problem = f"tells the same as {known[key]!r}: each value of one goes with one of the other"
             findings.append(Finding(name, COPY, problem, ignore(name)))
@@ -281,53 +281,53 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
             wrong += float(np.count_nonzero(errors) if is_classes else errors @ errors)
         return wrong
 
-    none = misses(Values(np.zeros(n), False))
-    if none == 0 or (is_classes and none < FEWEST_MISSES):
+    baseline = misses(Values(np.zeros(n), False))
+    if baseline == 0 or (is_classes and baseline < FEWEST_MISSES):
         return []
-    most = LEAK * none + is_classes  # a row at the boundary between classes is predicted by chance
-    alone = {name: missed for name, values in columns.items() if (missed := misses(values)) <= most}
-    known = "it may give the target away, unless it is known when predictions are made"
-    words = {name: f"{_leak(missed, none, n, is_classes)}: {known}" for name, missed in alone.items()}
-    return [Finding(name, LEAK_OF_TARGET, evidence, ignore(name)) for name, evidence in words.items()]
+    most = LEAK * baseline + is_classes  # a row at the boundary between classes is predicted by chance
+    leaking = {name: n_misses for name, values in columns.items() if (n_misses := misses(values)) <= most}
+    condition = "it may give the target away, unless it is known when predictions are made"
+    evidences = {name: f"{_leak(n_misses, baseline, n, is_classes)}: {condition}" for name, n_misses in leaking.items()}
+    return [Finding(name, LEAK_OF_TARGET, evidence, ignore(name)) for name, evidence in evidences.items()]
 
 
 def ignore(name: str) -> str:
     return f"pass `ignore={name!r}`"
 
 
-def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
+def identifier(name: str, n_distinct: int, n: int, repeats: bool) -> Finding:
     """The finding for a column of categories that may identify rows, or groups of rows if values repeat."""
     remedy = ignore(name) + (f", or `groups={name!r}` if rows of a value belong together" if repeats else "")
-    return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
+    return Finding(name, IDENTIFIER, f"{n_distinct:,} different values in {n:,} rows, which may name the rows", remedy)
 
 
-def _leak(misses: float, none: float, n: int, is_classes: bool) -> str:
+def _leak(misses: float, baseline: float, n: int, is_classes: bool) -> str:
     """A phrase on how well a column predicts alone; ``none``: the error of the best constant."""
     if is_classes:
-        alone, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, none))
-        return f"alone predicts {alone} of {n:,} rows right, where the most frequent class gets {nothing}"
-    return f"alone explains {100 * (1 - misses / none):.2f} % of the variance of the target"
+        share, baseline_share = (f"{100 * (1 - count / n):.2f} %" for count in (misses, baseline))
+        return f"alone predicts {share} of {n:,} rows right, where the most frequent class gets {baseline_share}"
+    return f"alone explains {100 * (1 - misses / baseline):.2f} % of the variance of the target"
 
 
 def _predicted(
-    here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool, is_classes: bool
+    train: np.ndarray, targets: np.ndarray, test: np.ndarray, are_codes: bool, is_classes: bool
 ) -> np.ndarray:
     """Predict targets from a column: by training rows with the same or the nearest number, or by all for a new code.
 
     The prediction is the most frequent class, or the mean, interpolated between numbers.
     """
-    different, inverse = np.unique(here, return_inverse=True)
+    distinct, inverse = np.unique(train, return_inverse=True)
     if is_classes:
-        k, usual = int(targets.max()) + 1, np.bincount(targets).argmax()
+        k, default = int(targets.max()) + 1, np.bincount(targets).argmax()
         pairs, counts = np.unique(inverse * k + targets, return_counts=True)
         pairs = pairs[np.lexsort((counts, pairs // k))]
         by_number = pairs[np.append(np.diff(pairs // k) != 0, True)] % k
     else:
-        usual, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
+        default, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
         if not are_codes:
-            return np.interp(there, different, by_number)
-    place = np.searchsorted(different[:-1] / 2 + different[1:] / 2, there, "right")
-    return np.where(are_codes & (different[place] != there), usual, by_number[place])
+            return np.interp(test, distinct, by_number)
+    index = np.searchsorted(distinct[:-1] / 2 + distinct[1:] / 2, test, "right")
+    return np.where(are_codes & (distinct[index] != test), default, by_number[index])
 
 
 def target_numbers(sample: Sample, task: str) -> np.ndarray | None:

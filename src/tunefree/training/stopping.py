@@ -39,8 +39,8 @@ class Stop(Callback):
         self.number = 0  # signal of the request; 0 before any request
         self.asked = 0.0  # time of the request in seconds
         self.learns = False  # whether there is anything to save
-        self._gate, self._waits = threading.Lock(), False
-        self._ends = False  # whether a signal other than Ctrl-C arrived, after which the process ends
+        self._gate, self._reader_waits = threading.Lock(), False
+        self._ends_process = False  # whether a signal other than Ctrl-C arrived, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
         """Request the end of the training; a signal handler may call it at any time."""
@@ -66,7 +66,7 @@ class Stop(Callback):
 
     def _set(self, waits: bool) -> None:
         with self._gate:
-            self._waits = waits and not self.number
+            self._reader_waits = waits and not self.number
             if self.number:
                 raise Stopped
 
@@ -74,7 +74,7 @@ class Stop(Callback):
     def paused(self) -> Iterator[bool]:
         """Hold the gate; yields whether the reader is waiting for rows."""
         with self._gate:
-            yield self._waits
+            yield self._reader_waits
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -83,21 +83,21 @@ class Stop(Callback):
         Before anything is learned, a signal interrupts training at once; a second Ctrl-C always does.
         """
         is_main = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-        before = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+        handlers = {number: signal.getsignal(number) for number in SIGNALS if is_main}
         # Ignored signals stay ignored, as under ``nohup``.
-        kept = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
-        for number in kept:
+        replaced = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+        for number in replaced:
             signal.signal(number, self._handle)
         try:
             yield
         finally:
-            for number, handler in kept.items():
+            for number, handler in replaced.items():
                 # a shutdown sends several signals; the final message on the saved model must still be printed
-                signal.signal(number, signal.SIG_IGN if self._ends and number != signal.SIGINT else handler)
+                signal.signal(number, signal.SIG_IGN if self._ends_process and number != signal.SIGINT else handler)
 
     def _handle(self, number: int, _frame: Any) -> None:
         is_second = self.number and number == signal.SIGINT
-        self._ends = self._ends or number != signal.SIGINT
+        self._ends_process = self._ends_process or number != signal.SIGINT
         if self.learns and not is_second:
             self.ask(number)
         else:

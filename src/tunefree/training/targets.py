@@ -116,10 +116,10 @@ def shape_of(counts: np.ndarray) -> tuple[bool, bool]:
     ((True, True), (False, True))
     """
     roots = np.sqrt(counts)
-    k, most = len(roots), float(roots.max())
-    beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
-    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
-    return bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
+    k, largest = len(roots), float(roots.max())
+    excess = np.abs(np.diff(roots)).sum() - (2.0 * largest - roots[0] - roots[-1])
+    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (largest - roots.mean())
+    return bool(excess <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
 
 
 def labels_of(target: Any) -> Labels:
@@ -259,10 +259,10 @@ def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
     >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
     array([1., 5., 1.])
     """
-    loose = {written(label): weight for label, weight in weights.items()}
-    loose_weights = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
-    each = [weights.get(str(value), other) for value, other in zip(y.values, loose_weights, strict=True)]
-    return np.array(each)[y.codes]
+    weight_by_text = {written(label): weight for label, weight in weights.items()}
+    text_weights = [1.0 if isinstance(value, str) else weight_by_text.get(written(value), 1.0) for value in y.values]
+    factors = [weights.get(str(value), default) for value, default in zip(y.values, text_weights, strict=True)]
+    return np.array(factors)[y.codes]
 
 
 def weighed(batch: Batch, by_label: dict[str, float]) -> Batch:
@@ -285,6 +285,6 @@ def balancing(totals: dict[str, float]) -> tuple[str, ...]:
 
     A class with the share p of the total weight gets 1 / (K p), with K classes, as in scikit-learn.
     """
-    kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
-    mean = math.fsum(kept.values()) / len(kept) if kept else 0.0  # `sum` rounds differently in other versions of Python
-    return tuple(f"{label}={mean / total!r}" for label, total in kept.items())
+    positive = {label: total for label, total in sorted(totals.items()) if total > 0.0}
+    mean = math.fsum(positive.values()) / len(positive) if positive else 0.0  # `sum` depends on the Python version
+    return tuple(f"{label}={mean / total!r}" for label, total in positive.items())

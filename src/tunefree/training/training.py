@@ -83,7 +83,7 @@ def train(
         callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints, stop]
         try:
             reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
-            trained = _begun(reader, plan, earlier)
+            trained = _started(reader, plan, earlier)
             for file in source.files or (IN_MEMORY if source.rewindable else "a stream",):
                 trained.progress.note_data(display_name(file))
             for callback in callbacks:
@@ -304,7 +304,7 @@ def n_forgotten(encoder: Any) -> int:
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
-def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
+def _started(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
     """Begin a training, resume it, or continue it with further rows."""
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
@@ -325,23 +325,23 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         if earlier.progress.position == Position() and source.kind == TABLE and can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
-        trained, reader.begun = _blank(source, plan, bad, reader.limit)
+        trained, reader.begun = _new_training(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally.copy(), file_sizes(source)
     return trained
 
 
-def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
+def _new_training(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A new model, and the batches to learn."""
     view = plan.view or usual_view(plan.learner)
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
     def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
-        known: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        known |= {"settings": dict(plan.settings), "view": view, "config": config}
-        return Model(task, plan.learner, plan.loss, plan.average, **known, **options)
+        shape: dict[str, Any] = {"classes": classes, "n_features": n_features}
+        shape |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, **shape, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None

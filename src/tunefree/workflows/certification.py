@@ -52,10 +52,10 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     (member,), by_slot = linear.members, linear.present().by_slot(weights)
     if member.offsets is not None:
         return no_bound("a class that came late began with more than the learner's rounds")
-    room = np.zeros((member.room, model.n_outputs))
-    kept = min(len(room), len(by_slot))  # features beyond this capacity never occurred
-    room[:kept] = by_slot[:kept]
-    bound = paper_bound(member.state, member.objective, room)
+    slot_weights = np.zeros((member.room, model.n_outputs))
+    n_copied = min(len(slot_weights), len(by_slot))  # features beyond this capacity never occurred
+    slot_weights[:n_copied] = by_slot[:n_copied]
+    bound = paper_bound(member.state, member.objective, slot_weights)
     if bound == math.inf:
         return no_bound("no theorem covers this loss with these parameters, or its bound is beyond all numbers")
     return Bound(bound, theorem)

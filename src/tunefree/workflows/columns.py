@@ -152,7 +152,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
-    further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
+    further = _further_findings(reading, sample, {leak.column for leak in first if leak.kind == roles.LEAK_OF_TARGET})
     notes = [*map(str, doubts_of_columns(reading.encoder)), *_unusable(bad)]
     return ColumnsView(source.name, sample.n_rows, where, task, why, views, first + further, notes)
 
@@ -162,32 +162,32 @@ def _sample_of(source: Source, reading: Reading, bad: BadRows) -> tuple[Sample, 
 
     A source that can be read only once is sampled by its first rows.
     """
-    places = source.places(PLACES)
-    if not places:
+    positions = source.places(PLACES)
+    if not positions:
         return reading.first, "the first rows of what can be read only once"
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
-    sample = _rows_from(source, reading, bad, places[:1], most)
-    if sample.n_rows < most or len(places) == 1:
+    sample = _rows_from(source, reading, bad, positions[:1], most)
+    if sample.n_rows < most or len(positions) == 1:
         return sample, f"{'all' if sample.n_rows < most else 'the first'} {sample.n_rows:,} rows"
-    sample = _rows_from(source, reading, bad, places, most // len(places))
-    return sample, f"{sample.n_rows:,} rows from {len(places)} places"
+    sample = _rows_from(source, reading, bad, positions, most // len(positions))
+    return sample, f"{sample.n_rows:,} rows from {len(positions)} places"
 
 
-def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Position], n_rows: int) -> Sample:
+def _rows_from(source: Source, reading: Reading, bad: BadRows, positions: list[Position], n_rows: int) -> Sample:
     """Up to ``n_rows`` rows from each of the given positions on."""
     sample, encoder, bad.tally = Sample([], [], []), reading.encoder, Tally()
-    for place in places:
-        left = n_rows
-        for chunk in chunks_of(source, encoder, bad, place):
-            numbers = row_numbers(chunk)[:left]
-            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, left), numbers))
+    for position in positions:
+        remaining = n_rows
+        for chunk in chunks_of(source, encoder, bad, position):
+            numbers = row_numbers(chunk)[:remaining]
+            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, remaining), numbers))
             batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
             sample.tables.append(chunk.data)
             sample.usable.append(np.isin(numbers, batch.numbers))
             sample.targets.append(batch.target)
-            left -= len(numbers)
-            if not left:
+            remaining -= len(numbers)
+            if not remaining:
                 break
     return sample
 
@@ -210,14 +210,14 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why = _kind_of(name, column, reading, plan)
-    read = arrays
+    read_arrays = arrays
     # Python has no dates after the year 9999.
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     distinct = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.n_rows, 1)
-    range = _range_of(column, read, values)
-    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES])
+    value_range = _range_of(column, read_arrays, values)
+    return ColumnView(name, kind, why, missing, len(distinct), value_range, distinct[:EXAMPLES])
 
 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str]:
@@ -243,12 +243,12 @@ def why_of(plan: Plan, column: Any) -> str:
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
     """The smallest and the largest number or date; None for other values."""
     if column is None:
-        are_numbers = values and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+        are_numbers = values and all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in values)
         return (min(values), max(values)) if are_numbers else None
-    read = roles.values_of(column, arrays)
-    if read is None or read.are_codes or not len(read.present):
+    column_values = roles.values_of(column, arrays)
+    if column_values is None or column_values.are_codes or not len(column_values.present):
         return None
-    ends = float(read.present.min()), float(read.present.max())
+    ends = float(column_values.present.min()), float(column_values.present.max())
     if column.kind == "number":
         return ends
     clipped = np.clip(ends, -LONGEST_AGO, LONGEST_AGO).astype(np.int64)  # an infinite SQL timestamp exceeds this
@@ -271,8 +271,8 @@ def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> li
     leaks = roles.leaks(columns, roles.target_numbers(sample, reading.task), reading.task == "classification")
     findings = [finding for finding in leaks if finding.column not in leaking] + roles.likenesses(columns)
     targets = pa.chunked_array(list(map(decoded, sample.targets))).combine_chunks() if reading.guess else None
-    if reading.guess and (other := task_of(targets)).task != reading.task:
-        evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
-        remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
+    if reading.guess and (sample_guess := task_of(targets)).task != reading.task:
+        evidence = f"the first rows look like {reading.task}, and others like {sample_guess.task}: {sample_guess.why}"
+        remedy = f"pass `task={sample_guess.task!r}` or `task={reading.task!r}`"
         findings.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
     return findings

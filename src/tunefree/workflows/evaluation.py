@@ -108,7 +108,7 @@ def _scored(trained: Trained, batches: list[dict[str, np.ndarray]], groups: np.n
         scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
         batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
     means = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
-    arrays = {of.name: means.pop(of.name) for of in fields(Scored) if of.name in means}
+    arrays = {field.name: means.pop(field.name) for field in fields(Scored) if field.name in means}
     power = loss.power if has_log_link(loss) else None
     return Scored(means=means, **arrays, groups=groups, n_classes=len(model.classes), power=power)
 
@@ -150,8 +150,8 @@ def evaluate(
         unseen += int(is_unseen.sum())
         if is_unseen.any() and not progressive and is_class:
             _note_unseen(model.classes, batch, is_unseen, bad, trained.plan.target)
-        for place, parts in enumerate(columns.values()):
-            parts.append(batch.columns.column(place))
+        for index, parts in enumerate(columns.values()):
+            parts.append(batch.columns.column(index))
         if is_class:
             values = _class_columns(model, batch.target, predictions, losses)
         else:
@@ -159,11 +159,11 @@ def evaluate(
             values |= {"exposure": exposure} if has_rates(trained.plan.loss) else {}
         batches.append({"weight": batch.weight, **values})
         n_scores += values["scores"].size if is_class else 0
-        for one in batches if n_scores > MOST_SCORES else ():
-            one.pop("scores", None)
-    if not batches or not sum(len(one["weight"]) for one in batches):
+        for stored in batches if n_scores > MOST_SCORES else ():
+            stored.pop("scores", None)
+    if not batches or not sum(len(stored["weight"]) for stored in batches):
         raise no_rows(source)
-    if unseen == sum(len(one["weight"]) for one in batches) and not progressive:
+    if unseen == sum(len(stored["weight"]) for stored in batches) and not progressive:
         raise _no_class(trained, batch.target, source)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
     slices = []

@@ -63,19 +63,19 @@ class Explainer:
     def __init__(self, trained: Any, decomposition: Decomposition, label: Any = None) -> None:
         self.model, self.decomposition, self.names = trained.model, decomposition, decomposition.names
         classes, n_outputs = self.model.classes, self.model.n_outputs
-        self.asked = None
+        self.output = None
         if label is not None or (self.model.task == "classification" and n_outputs == 1):
-            self.asked = output_of(classes, n_outputs, classes[-1] if label is None else label)
+            self.output = output_of(classes, n_outputs, classes[-1] if label is None else label)
 
     def of(self, predicted: Predicted) -> Explained:
         """The contributions to the predictions of a batch."""
         predictions, contributions = predicted.predictions, self.decomposition.contributions(predicted.batch.rows)
         n, margins = len(predictions), identified(self.model.objective, predictions)
         if margins.shape[1] > 1:
-            classes = chosen(predictions) if self.asked is None else np.full(n, self.asked[0])
+            classes = chosen(predictions) if self.output is None else np.full(n, self.output[0])
             rows = np.arange(n)
             return Explained(classes, margins[rows, classes], contributions[rows, :, classes])
-        sign = 1.0 if self.asked is None else self.asked[1]
+        sign = 1.0 if self.output is None else self.output[1]
         return Explained(np.full(n, int(sign > 0.0)), sign * margins[:, 0], sign * contributions[:, :, 0])
 
     def columns(self, explained: Explained, kept: np.ndarray | None = None) -> dict[str, Any]:

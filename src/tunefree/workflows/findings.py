@@ -140,14 +140,14 @@ def pool_findings(trained: Trained) -> list[Finding]:
 
 def rise_findings(trained: Trained) -> list[Finding]:
     """The largest rise of the loss, and the number of other rises."""
-    known = drifts_of(trained)
-    if not known:
+    rises = drifts_of(trained)
+    if not rises:
         return []
-    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
+    rise = max(rises, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
     others = trained.rises.count - 1 if trained.rises is not None else 0
-    rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
+    suffix = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     where = f"{rise['file']}, row {rise['row_in_file']}" + (f", {rise['time']}" if rise["time"] else "")
-    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": rest}
+    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": suffix}
     return [Finding("", RISE, RISES.format(**rise, **words))]
 
 
@@ -179,12 +179,12 @@ def leaks_of(trained: Trained) -> list[Finding]:
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
     matrix, targets = growth.columns.features(kept["columns"])[rows], kept["targets"][rows]
     columns: dict[str, roles.Values] = {}
-    for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
+    for index, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         if is_bundle(key):
             continue
         part = layout.part_of(key)
         if part >= 0:  # skip indicators of missing numbers
-            columns.setdefault(layout.parts[part].column, roles.Values(matrix[:, place], key < 0))
+            columns.setdefault(layout.parts[part].column, roles.Values(matrix[:, index], key < 0))
     is_classes = trained.model.task == "classification"
     return roles.leaks(columns, targets.astype(np.int64) if is_classes else targets, is_classes)
 
@@ -194,14 +194,14 @@ def column_findings(trained: Trained) -> list[Finding]:
     encoder, profile = trained.encoder, trained.encoder.profile
     if profile.rows < FEWEST_TOLD:
         return []
-    places, nearly = encoder.column_of(), roles.nearly_numbers(encoder)
-    categories = np.bincount(places[places >= 0], minlength=len(encoder.columns)).tolist()
+    column_indices, near_numbers = encoder.column_of(), roles.nearly_numbers(encoder)
+    categories = np.bincount(column_indices[column_indices >= 0], minlength=len(encoder.columns)).tolist()
     missing, rows, doubts = missing_shares(trained), profile.rows, list[Finding]()
-    for place, (column, different) in enumerate(zip(encoder.columns, categories, strict=True)):
-        low, high = profile.ranges[place].tolist()
-        is_one = low == high if column.kind == "number" else different == 1 and column.kind in ("category", "boolean")
-        if column.kind == "category" and different > roles.MANY_DIFFERENT * rows and column.name not in nearly:
-            doubts.append(roles.identifier(column.name, different, rows, different < rows))
+    for index, (column, n_distinct) in enumerate(zip(encoder.columns, categories, strict=True)):
+        low, high = profile.ranges[index].tolist()
+        is_one = low == high if column.kind == "number" else n_distinct == 1 and column.kind in ("category", "boolean")
+        if column.kind == "category" and n_distinct > roles.MANY_DIFFERENT * rows and column.name not in near_numbers:
+            doubts.append(roles.identifier(column.name, n_distinct, rows, n_distinct < rows))
         elif missing[column.name] > MOSTLY_MISSING:
             doubts.append(Finding(column.name, GAPS, f"is missing in {100 * missing[column.name]:.1f} % of the rows"))
         elif is_one and missing[column.name] == 0.0:

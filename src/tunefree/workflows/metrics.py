@@ -64,10 +64,10 @@ class Ranking:
         if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
             return math.nan, math.nan
         new_hits, new_alarms = np.diff(hits, prepend=0.0), np.diff(alarms, prepend=0.0)
-        above = np.sum(new_alarms * (hits - new_hits / 2)) / (hits[-1] * alarms[-1])
-        shown = hits + alarms
-        precision = hits / np.where(shown > 0.0, shown, 1.0)
-        return float(above), float(np.sum(new_hits * precision) / hits[-1])
+        auc = np.sum(new_alarms * (hits - new_hits / 2)) / (hits[-1] * alarms[-1])
+        selected = hits + alarms
+        precision = hits / np.where(selected > 0.0, selected, 1.0)
+        return float(auc), float(np.sum(new_hits * precision) / hits[-1])
 
 
 @dataclass
@@ -200,8 +200,8 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
 
 def _unit(values: np.ndarray) -> float:
     """A power of two by which large values are divided so that products do not overflow; else 1."""
-    most = float(np.abs(values).max(initial=0.0))
-    return 2.0 ** (math.frexp(most)[1] - 1) if most > CEILING else 1.0
+    largest = float(np.abs(values).max(initial=0.0))
+    return 2.0 ** (math.frexp(largest)[1] - 1) if largest > CEILING else 1.0
 
 
 def _finite(number: float) -> float:
@@ -293,9 +293,9 @@ def mean_interval(
     """
     from scipy.special import stdtrit  # slow to import
 
-    counts = ~np.isnan(values) & (weight > 0.0)
-    values, weight = values[counts], weight[counts]
-    groups = np.arange(len(values)) if groups is None else np.unique(groups[counts], return_inverse=True)[1]
+    mask = ~np.isnan(values) & (weight > 0.0)
+    values, weight = values[mask], weight[mask]
+    groups = np.arange(len(values)) if groups is None else np.unique(groups[mask], return_inverse=True)[1]
     mean, n = _mean(values, weight), int(groups.max(initial=-1)) + 1
     if n < 2:
         return Measure(mean)
@@ -305,7 +305,7 @@ def mean_interval(
     added = max(float(np.abs(errors).max()), least / unit * float(shares.mean()))
     spread = math.sqrt((errors @ errors + 2.0 * added**2) * n / (n - 1)) / shares.sum()
     half = float(stdtrit(n - 1, 1.0 - 0.025 / comparisons) * spread)
-    return Measure(mean, *(float(_finite((mean / unit + side) * unit)) for side in (-half, half)))
+    return Measure(mean, *(float(_finite((mean / unit + offset) * unit)) for offset in (-half, half)))
 
 
 def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[list[float]]:
@@ -319,8 +319,8 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
-    places = parts_by_mass(exposure, TENTHS)
-    sums = [np.bincount(places, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
+    tenth_codes = parts_by_mass(exposure, TENTHS)
+    sums = [np.bincount(tenth_codes, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
         [exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan]
         for exposed, expected, actual in np.transpose(sums).tolist()
@@ -361,11 +361,11 @@ def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: in
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
     masses = np.add.reduceat(scored.weight[order], starts)
     part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
-    listed = []
+    result = []
     for rows in (order[part_of == part] for part in np.unique(part_of)):
         mean = float(np.average(values[rows], weights=scored.weight[rows]))
-        listed.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
-    return listed
+        result.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
+    return result
 
 
 def calibration_error(scored: Scored) -> float:

@@ -53,13 +53,13 @@ class Truth(NamedTuple):
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
         if self.task == "classification":
             is_known = self.targets < len(self.classes)
-            likely = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
-            losses = np.where(is_known, -np.log(np.maximum(likely, 0.5 / n)), math.nan)
+            probability = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
+            losses = np.where(is_known, -np.log(np.maximum(probability, 0.5 / n)), math.nan)
             return Judged(name, losses, (predictions.argmax(axis=1) != self.targets).astype(np.float64), seconds)
         loss = loss_of("regression", self.loss)
         with np.errstate(over="ignore"):
-            is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
-            predictions = np.where(is_right, self.targets, predictions)
+            is_exact = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
+            predictions = np.where(is_exact, self.targets, predictions)
             if has_log_link(loss):  # the log link cannot predict a rate of 0
                 mean = mean_interval(self.targets, self.weight).value
                 predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
@@ -114,17 +114,17 @@ class PairedComparison:
         """The comparison as a sentence; a model is called better only if the interval excludes 0."""
         others = self.contenders[1:]
         verdicts = {
-            f"by its {self.loss} better than": [one for one in others if one.better == self.model.name],
-            "not clearly different from": [one for one in others if not one.better],
-            f"by its {self.loss} worse than": [one for one in others if one.better == one.name],
+            f"by its {self.loss} better than": [other for other in others if other.better == self.model.name],
+            "not clearly different from": [other for other in others if not other.better],
+            f"by its {self.loss} worse than": [other for other in others if other.better == other.name],
         }
         mean = self._number(self.model)
         measure = "absolute error" if self.loss in MEANT else self.loss
-        said = f"{mean} error" if self.task == "classification" else f"a mean {measure} of {mean}"
-        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {said}"]
+        result = f"{mean} error" if self.task == "classification" else f"a mean {measure} of {mean}"
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {result}"]
         for verdict, models in verdicts.items():
-            named = ", ".join(f"{one.name} ({self._number(one)})" for one in models)
-            clauses += [f"{verdict} {named}"] if named else []
+            names = ", ".join(f"{other.name} ({self._number(other)})" for other in models)
+            clauses += [f"{verdict} {names}"] if names else []
         return "; ".join(clauses) + "."
 
     def _number(self, contender: Contender) -> str:
@@ -141,8 +141,8 @@ class PairedComparison:
             for name, value in contender._asdict().items():
                 parts = ("", "_low", "_high") if name.endswith("_difference") else ("",)
                 values = (value or (None, None, None)) if len(parts) > 1 else (value,)
-                for part, one in zip(parts, values, strict=True):
-                    columns.setdefault(name + part, []).append(one)
+                for suffix, end in zip(parts, values, strict=True):
+                    columns.setdefault(name + suffix, []).append(end)
         types = dict.fromkeys(("name", "better"), pa.string())
         return pa.table({name: pa.array(values, types.get(name, pa.float64())) for name, values in columns.items()})
 
@@ -167,27 +167,27 @@ def compared(
     if not weight.sum() > 0.0:
         raise ModelError("all rows have a weight of 0, so that nothing is compared; give rows with a weight above 0")
     contenders = list[Contender]()
-    for one in judged:
-        loss, error = (mean_interval(values, weight).value for values in (one.losses, one.errors))
-        contender = Contender(one.name, loss, error, seconds=one.seconds)
+    for model in judged:
+        loss, error = (mean_interval(values, weight).value for values in (model.losses, model.errors))
+        contender = Contender(model.name, loss, error, seconds=model.seconds)
         if contenders:
-            pairs = (one.losses - first.losses, 0.0), (one.errors - first.errors, float(is_class))
+            pairs = (model.losses - first.losses, 0.0), (model.errors - first.errors, float(is_class))
             losses, errors = (
-                mean_interval(more, weight, truth.groups, len(judged) - 1, least) for more, least in pairs
+                mean_interval(differences, weight, truth.groups, len(judged) - 1, least) for differences, least in pairs
             )
-            better = {1: first.name, -1: one.name}.get(side(losses), "")
+            better = {1: first.name, -1: model.name}.get(side(losses), "")
             contender = contender._replace(loss_difference=losses, error_difference=errors, better=better)
         contenders.append(contender)
-    counts = weight > 0.0
+    mask = weight > 0.0
     return PairedComparison(
         target,
         truth.task,
         "log-loss" if is_class else "squared error" if truth.loss in (None, "square") else f"{truth.loss} loss",
         contenders,
-        int(counts.sum()),
+        int(mask.sum()),
         how,
-        groups=0 if truth.groups is None else len(np.unique(truth.groups[counts])),
-        unseen=int((truth.targets[counts] >= len(truth.classes)).sum()) if is_class else 0,
+        groups=0 if truth.groups is None else len(np.unique(truth.groups[mask])),
+        unseen=int((truth.targets[mask] >= len(truth.classes)).sum()) if is_class else 0,
         classes=truth.classes,
         left_out=left_out or {},
     )

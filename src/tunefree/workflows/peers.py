@@ -124,7 +124,7 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
     from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - imported before timing begins
 
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
-    left_out, counts = _left_out(truth, features), truth.weight > 0.0
+    left_out, mask = _left_out(truth, features), truth.weight > 0.0
     is_class = truth.task == "classification"
     linear = "logistic regression" if is_class else LINEAR.get(kind_of(truth.loss), LINEAR["square"])
     chosen = [name for name in (CONSTANT, linear, *TREES) if name not in left_out]
@@ -132,10 +132,10 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
     if features.texts and {*TREES} & {*chosen}:
         left_out |= {"texts": "the trees of peers do not see them"}
     if is_class:
-        counts &= truth.targets < len(truth.classes)
+        mask &= truth.targets < len(truth.classes)
 
     def learn(name: str, learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-        began, learned = time.perf_counter(), learned[counts[learned]]
+        began, learned = time.perf_counter(), learned[mask[learned]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about new categories and missing convergence
             predictions = _predicted(name, features.at(learned), truth.at(learned), features.at(judged), n_jobs or -1)
@@ -148,13 +148,13 @@ def _left_out(truth: Truth, features: Features) -> dict[str, str]:
     """The peers that do not support the task and its loss, with reasons."""
     kind, left_out = kind_of(truth.loss, truth.task), dict[str, str]()
     if truth.task == "regression" and kind != "square":
-        without = f"it has no {truth.loss} loss"
+        reason = f"it has no {truth.loss} loss"
         if kind not in LINEAR:
             left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
         else:
-            left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"
+            left_out[FOREST] = reason if kind != "poisson" else "it predicts rates of 0"
         if kind == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
-            left_out[BOOSTING] = without
+            left_out[BOOSTING] = reason
     return left_out if features.matrix.shape[1] else left_out | dict.fromkeys(TREES, "it reads no texts")
 
 
@@ -167,8 +167,8 @@ def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs:
         return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
     X, X_test = train.matrix, test.matrix
     if name == FOREST:
-        kind = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
-        model = kind(random_state=0, n_jobs=n_jobs)
+        estimator_class = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
+        model = estimator_class(random_state=0, n_jobs=n_jobs)
     elif name == BOOSTING:
         (X, X_test), model = _codes(train, test), _boosting(truth)
         model.set_params(random_state=0, categorical_features=list(range(train.n_numbers, X.shape[1])) or None)
@@ -232,8 +232,8 @@ def _boosting(truth: Truth) -> Any:
     level, loss = _level(truth), loss_of(truth.task, truth.loss)
     if level is not None:
         return HistGradientBoostingRegressor(loss="quantile", quantile=level)
-    rates = "poisson" if getattr(loss, "power", 0.0) == 1.0 else "gamma"
-    return HistGradientBoostingRegressor(loss=rates if has_log_link(loss) else "squared_error")
+    rate_loss = "poisson" if getattr(loss, "power", 0.0) == 1.0 else "gamma"
+    return HistGradientBoostingRegressor(loss=rate_loss if has_log_link(loss) else "squared_error")
 
 
 def _codes(train: Features, test: Features) -> tuple[np.ndarray, np.ndarray]:
@@ -256,9 +256,9 @@ def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     encoder = train.encoded(numbers, OneHotEncoder(handle_unknown="ignore"))
     X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
-    for texts, further in zip(train.texts, test.texts, strict=True):
+    for texts, test_texts in zip(train.texts, test.texts, strict=True):
         if any(text.strip() for text in texts):
             words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
             X = hstack([csr_array(X), words.fit_transform(texts)], format="csr")
-            X_test = hstack([csr_array(X_test), words.transform(further)], format="csr")
+            X_test = hstack([csr_array(X_test), words.transform(test_texts)], format="csr")
     return (X, X_test) if X.shape[1] else (np.zeros((X.shape[0], 1)), np.zeros((X_test.shape[0], 1)))

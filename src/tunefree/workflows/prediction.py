@@ -91,13 +91,13 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
             for k, codes in enumerate(order.T, 1):
                 table[f"class {k}"] = labels_of(model, codes)
                 table[f"probability {k}"] = values[np.arange(len(codes)), codes]
-    for name, level, certain in sureness(model, predicted, layout):
+    for name, level, row_values in sureness(model, predicted, layout):
         if name == "interval":
-            table |= {f"low[{level:g}]": certain[:, 0], f"high[{level:g}]": certain[:, 1]}
+            table |= {f"low[{level:g}]": row_values[:, 0], f"high[{level:g}]": row_values[:, 1]}
         elif name == "quantiles":
-            table[f"quantile[{level:g}]"] = certain
+            table[f"quantile[{level:g}]"] = row_values
         else:
-            table[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in certain]
+            table[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in row_values]
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table}) | table)
 
 
@@ -123,9 +123,9 @@ def as_array(labels: Sequence[Any]) -> Any:
     >>> [as_array(labels).type for labels in ([1, 2], [2**63, 2**63 + 1], [-1, 2**63])]
     [DataType(int64), DataType(uint64), DataType(string)]
     """
-    for to in (None, pa.uint64()):
+    for type_ in (None, pa.uint64()):
         with suppress(OverflowError):
-            return pa.array(labels, to)
+            return pa.array(labels, type_)
     return pa.array(list(map(str, labels)))
 
 

@@ -97,11 +97,11 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray |
     ``classes``: the labels of all models.
     """
     task, plan, last = parts[0].task, parts[0].plan, parts[-1]
-    targets, weight = [one.target for one in parts], np.concatenate([one.weight for one in parts])
+    targets, weight = [part.target for part in parts], np.concatenate([part.weight for part in parts])
     if task == "classification":
-        places = {label: k for k, label in enumerate(classes)}
-        codes = [np.array([places.get(label, len(classes)) for label in one.values], np.int64) for one in targets]
-        targets = [code_of[one.codes] for code_of, one in zip(codes, targets, strict=True)]
+        indices = {label: k for k, label in enumerate(classes)}
+        codes = [np.array([indices.get(label, len(classes)) for label in part.values], np.int64) for part in targets]
+        targets = [code_of[part.codes] for code_of, part in zip(codes, targets, strict=True)]
         if all((target == len(classes)).all() for target in targets):
             problem, remedy = "no row has a label that a model knows", "pass the target of the models"
             raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
@@ -154,7 +154,7 @@ def run(
     ``in_order``: whether rows to cross-validate are in time order.
     ``n_jobs``: number of processors; BLAS always uses one, so that results do not depend on it.
     """
-    entered, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
+    required, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
     if learns and len(parts) == 1:
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
     else:
@@ -162,8 +162,8 @@ def run(
     if learns and truth.task == "classification" and len(parts[0].target.values) < 2:
         raise one_class(parts[0].target.values[0], parts[0].source)
     if learns and with_peers:
-        further, left_out = peers(parts, truth, n_jobs)
-        entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
+        peer_learners, left_out = peers(parts, truth, n_jobs)
+        entrants = entrants | {name: learn for name, learn in peer_learners.items() if name not in entrants}
     outputs: dict[str, list[tuple[np.ndarray, float | None]]] = {name: [] for name in entrants}
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
@@ -176,7 +176,7 @@ def run(
                 try:
                     outputs[name].append(entrants[name](learned, judged))
                 except ValueError as error:
-                    if name in entered:
+                    if name in required:
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
         judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
@@ -193,9 +193,9 @@ def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
         began = time.perf_counter()
         if plan.groups is not None:  # rows of a group are contiguous
-            names = parts[0].groups(plan.groups)
-            assert names is not None
-            learned = learned[np.argsort(names[learned], kind="stable")]
+            group_codes = parts[0].groups(plan.groups)
+            assert group_codes is not None
+            learned = learned[np.argsort(group_codes[learned], kind="stable")]
         else:
             learned = np.random.default_rng(0).permutation(learned)
         trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
@@ -207,12 +207,12 @@ def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
 
 def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
     """An entrant that predicts rows of the last table by a trained model."""
-    before = sum(len(part.weight) for part in parts[:-1])
+    offset = sum(len(part.weight) for part in parts[:-1])
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, None]:
         model, bad = trained.model, BadRows(skip_unlabelled=None)
-        pieces = [one.predictions for one in predict(trained, parts[-1].rows(judged - before, False), bad)]
-        outputs = np.concatenate(pieces)
+        blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
+        outputs = np.concatenate(blocks)
         if truth.task == "regression":
             return model.responses(outputs), None
         return by_class(model.probabilities(outputs), model.classes, truth.classes), None
@@ -226,9 +226,9 @@ def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence
     >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
     array([[0.  , 0.75, 0.25]])
     """
-    places = {label: k for k, label in enumerate(labels)}
+    indices = {label: k for k, label in enumerate(labels)}
     padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
-    return padded[:, [places.get(label, -1) for label in classes]]
+    return padded[:, [indices.get(label, -1) for label in classes]]
 
 
 def compare(
@@ -250,9 +250,9 @@ def compare(
     first = next(iter(models), "")
     for name, other in models.items():
         pairs = {"target": (plan.target, other.plan.target), "task": (data.task, other.model.task)}
-        for what, (ours, theirs) in pairs.items():
+        for attribute, (ours, theirs) in pairs.items():
             if ours != theirs:
-                problem = f"{first} and {name} differ in their {what}, {ours} and {theirs}"
+                problem = f"{first} and {name} differ in their {attribute}, {ours} and {theirs}"
                 raise ModelError(f"{problem}; compare models of one")
         if data.task == "classification" and not {*models[first].model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
