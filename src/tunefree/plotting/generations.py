@@ -38,9 +38,9 @@ def groups_of(pool: Pool) -> list[Group]:
             look = {"facecolor": OF_KINDS.get(kind, OF_OTHERS)[age], "hatch": HATCHES[name]}
             areas.append(Group(f"all rows: {kind}, {name}", indices, look))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
-        indices = [place for slot, place in slots.items() if slot.clock == length]
+        indices = [index for slot, index in slots.items() if slot.clock == length]
         areas.append(Group(f"latest {length:,} rows", indices, {"facecolor": color}))
-    indices = [place for slot, place in slots.items() if slot.kind == LINEAR]
+    indices = [index for slot, index in slots.items() if slot.kind == LINEAR]
     areas.append(Group("all rows: linear", indices, {"facecolor": style.PALE, "hatch": "----"}))
     online = list(range(len(pool.members.names) - len(slots)))
     return [*areas, Group("online linear", online, {"facecolor": style.GREY})]

@@ -197,15 +197,15 @@ def losses(trained: Trained) -> list[Fact]:
     """
     model, metrics = trained.model, trained.progress.progressive[0]
     counted = " (after the first row)" if model.task == "regression" else ""
-    named, facts = names_of_losses(model), list[Fact]()
+    names, facts = names_of_losses(model), list[Fact]()
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
-    for (title, write), (name, mean, total) in zip(named, sums, strict=True):
+    for (title, write), (name, mean, total) in zip(names, sums, strict=True):
         over = "over " if total >= MOST_SUMMED else ""
         facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
-            Fact(f"estimated {named[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
+            Fact(f"estimated {names[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
             Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
         ]
     if trained.rises is not None:
@@ -248,8 +248,8 @@ def blocks_of_drifts(trained: Trained) -> list[Block]:
     columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FIGURES, "loss_before")]
     columns += [Column("loss after", FIGURES, "loss"), Column("changed most")]
     columns += [Column(title, str, title.replace(" ", "_"), False) for title in RISE_FIELDS]
-    named = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
-    rows = [[rise[key_of(column, column.title)] for column in columns] for rise in named]
+    described = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
+    rows = [[rise[key_of(column, column.title)] for column in columns] for rise in described]
     return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
 
 

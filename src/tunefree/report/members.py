@@ -45,9 +45,9 @@ def members(trained: Trained) -> Section | None:
 def in_brief(model: Any) -> str:
     """A phrase on the number of members and on the members with the largest weights."""
     shares = _by_weight(model)
-    named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
+    largest = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
     several = f"{len(shares)} members with their weights; the largest"
-    return f"{several if len(shares) > 1 else 'one member'}: {named}"
+    return f"{several if len(shares) > 1 else 'one member'}: {largest}"
 
 
 def _by_weight(model: Any) -> list[tuple[str, float]]:

@@ -130,8 +130,8 @@ def _beside(
 ) -> PairedComparison | None:
     """The comparison with peers that learn the same rows, or with a constant; None for a loss without a constant."""
     if train is not None:
-        again = BadRows(bad.skip, skip_unlabelled=None)
-        learned, judged = (trials.read(source, trained.plan, again, trained) for source in (open_source(train), test))
+        policy = BadRows(bad.skip, skip_unlabelled=None)
+        learned, judged = (trials.read(source, trained.plan, policy, trained) for source in (open_source(train), test))
         return trials.compare(judged, {"tunefree": trained}, learned, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)
 

@@ -87,8 +87,8 @@ def _in_words(columns: Importance) -> str:
     n, most = columns.n_beyond, len(columns.names)
     if not n:
         return "No column matters beyond noise."
-    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
-    sentence = f"{n:,} of {most:,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    names = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
+    sentence = f"{n:,} of {most:,} columns matter beyond noise: {names}{'...' if n > MOST_NAMED else '.'}"
     return f"{sentence} {SHARED}" if n < most else sentence
 
 

@@ -172,8 +172,8 @@ class Checkpoints(Callback):
         self._note_saved(trained)
 
     def _note_saved(self, trained: Trained) -> None:
-        done = f"pass {trained.progress.number + 1}, " if trained.plan.passes > 1 else ""
-        self.saved = f"{done}{trained.progress.rows:,} rows", trained.progress.position.row + 1
+        prefix = f"pass {trained.progress.number + 1}, " if trained.plan.passes > 1 else ""
+        self.saved = f"{prefix}{trained.progress.rows:,} rows", trained.progress.position.row + 1
 
     def outcome(self, stop: Stop, is_error: bool = False) -> str:
         """A message about the saved file of an interrupted training, and how to continue."""
@@ -181,9 +181,9 @@ class Checkpoints(Callback):
             return (
                 f"{'what was learned is not saved' if stop.learns else 'no row was learned'}, and no model was written"
             )
-        (done, row), source = self.saved, self._source
+        (saved_rows, row), source = self.saved, self._source
         remedy = "Give the same command with `resume=True` to go on from there"
         # In a file that is not text, correcting a row changes the bytes before it.
         if not source.rewindable or (is_error and not formats.named(str(source.format)).text):
             remedy = f"Go on with the rows from number {row:,} on by `earlier={str(self.path)!r}`"
-        return f"{self.path} holds the model after {done}. {remedy}"
+        return f"{self.path} holds the model after {saved_rows}. {remedy}"

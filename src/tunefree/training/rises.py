@@ -39,7 +39,7 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     if learned.groups is not None:
         starts = starts_of_runs(learned.groups)
         weight = np.where(np.isnan(losses) | np.isnan(scale), 0.0, weight)
-        weighted = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
+        weighted = np.column_stack([weight, *(weight * np.nan_to_num(values) for values in (losses, scale))])
         weight, losses, scale = np.add.reduceat(weighted, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
     used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))

@@ -276,8 +276,8 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
         """Wrong predictions, or squared errors, if each half of the rows is predicted from the other."""
         numbers, wrong = np.where(np.isnan(values.numbers), np.inf, values.numbers), 0.0
         for half in (learned, ~learned):
-            here, there = numbers[half], numbers[~half]
-            errors = target[~half] - _predicted(here, target[half], there, values.are_codes, is_classes)
+            train_numbers, test_numbers = numbers[half], numbers[~half]
+            errors = target[~half] - _predicted(train_numbers, target[half], test_numbers, values.are_codes, is_classes)
             wrong += float(np.count_nonzero(errors) if is_classes else errors @ errors)
         return wrong
 

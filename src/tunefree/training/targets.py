@@ -189,11 +189,11 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
     if batch.target is None or not len(batch.weight) or not (bad.classes or has_rates(bad.loss)):
         return batch
     if bad.classes:
-        labels, named = labels_of(batch.target), ", ".join(bad.classes)
+        labels, class_names = labels_of(batch.target), ", ".join(bad.classes)
         known = set(closed_classes(bad.classes, "classification", batch.target))
         is_bad = np.array([label not in known for label in labels.values], bool)[labels.codes]
         for row in np.flatnonzero(is_bad).tolist():
-            problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {named}"
+            problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {class_names}"
             remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
             bad.report(problem, batch.file, int(batch.numbers[row]), bad.target, remedy)
     else:

@@ -224,8 +224,8 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
     """The kind of a column, or its role, and the reason."""
     if column is not None:
         return column.kind, why_of(plan, column)
-    for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
-        if name == named:
+    for role, column_name in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
+        if name == column_name:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             return role, "named by task" if role == "target" and plan.task else why
     return "left out", "named by ignore"

@@ -319,8 +319,8 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
-    tenth_codes = parts_by_mass(exposure, TENTHS)
-    sums = [np.bincount(tenth_codes, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
+    tenths = parts_by_mass(exposure, TENTHS)
+    sums = [np.bincount(tenths, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
         [exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan]
         for exposed, expected, actual in np.transpose(sums).tolist()

@@ -161,8 +161,8 @@ def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.
 
 def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:
     """The columns that a batch has kept unchanged, renamed where a name is taken."""
-    kept = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
-    return dict(zip(apart(ids, taken), kept, strict=True))
+    arrays = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
+    return dict(zip(apart(ids, taken), arrays, strict=True))
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:

@@ -81,14 +81,14 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     batches = [batch for batch in batches if len(batch.weight)]
     if not batches:
         raise no_rows(source)
-    whole = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
-    table = pa.Table.from_batches([whole.columns])
+    all_rows = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
+    table = pa.Table.from_batches([all_rows.columns])
     if known is None:
-        task = problem_of(plan, whole, bad)[0]
+        task = problem_of(plan, all_rows, bad)[0]
     else:
         task = known.task if isinstance(known, Data) else known.model.task
-    whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
-    return Data(source, table, encoder, plan, task, whole.target, whole.weight)
+    all_rows = with_rates(plan, all_rows._replace(target=target_of(task, all_rows)))
+    return Data(source, table, encoder, plan, task, all_rows.target, all_rows.weight)
 
 
 def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray | None = None) -> Truth:
