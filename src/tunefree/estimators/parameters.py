@@ -1,8 +1,8 @@
-"""Parameters and arguments that several estimators share, each described once.
+"""Descriptions of the parameters and arguments that several estimators share.
 
-An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its fields and those of the classes that it
-inherits are the keyword arguments of ``__init__``. Parameters that plans have too are those of
-:class:`tunefree.model_files.plan.Plan`, with what more there is to say in Python.
+An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its own and inherited fields are the keyword
+arguments of ``__init__``. Parameters that plans also have take their description from
+:class:`tunefree.model_files.plan.Plan`, with remarks for Python.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OF_LOSSES = {
 
 
 def _plan_parameter(name: str, remark: str = "", **changes: Any) -> Parameter:
-    """A parameter that plans have, with what more there is to say in Python."""
+    """Return a parameter of plans, with a remark for Python."""
     record = records_of(Plan)[name]
     return replace(record, meaning=f"{record.meaning} {remark}".strip(), **changes)
 
@@ -104,22 +104,22 @@ ARGUMENTS = {
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def estimator(kind: type[Estimator]) -> type[Estimator]:
-    """A class whose fields are parameters: ``__init__`` sets them, and the docstring describes them."""
+    """Decorate a class whose fields are parameters: add ``__init__``, and describe the fields in the docstring."""
     return described(dataclass(kw_only=True, eq=False, repr=False)(kind))
 
 
 def documented(method: Any) -> Any:
-    """A method whose docstring describes the arguments that methods of estimators share."""
+    """Decorate a method: add descriptions of shared arguments to its docstring."""
     return with_arguments(ARGUMENTS)(method)
 
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
-    """A field for a parameter that several estimators have, with a remark on its effect here."""
+    """Return a field for a shared parameter, with a remark on its effect here."""
     return field_of(replace(RECORDS[name], meaning=f"{RECORDS[name].meaning} {remark}".strip()), default)
 
 
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:
-    """A field for the loss of a task, with a remark on the default.
+    """Return a field for the loss of a task, with a remark on the default.
 
     >>> loss_of_task("regression", "square").metadata["parameter"].meaning.partition(", epsilon")[0]
     'square, absolute, absolute-power:P'

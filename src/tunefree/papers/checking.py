@@ -1,4 +1,4 @@
-"""The contract of algorithms, checked on random streams."""
+"""Checks on random streams that an algorithm follows the protocol."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ STREAMS = 20
 
 
 def check(algorithm: Any, loss: str = "logistic", classes: int = 2) -> list[str]:
-    """Check that an algorithm keeps to the protocol of :func:`tunefree.papers.playing`.
+    """Check that an algorithm follows the protocol of :func:`tunefree.papers.playing`.
 
     Parameters
     ----------
-    algorithm : Algorithm, or a class of algorithms that can be made without arguments
+    algorithm : Algorithm, or a class of algorithms that needs no arguments
     loss : str, default "logistic"
     classes : int, default 2
-        With more than two an algorithm is checked with several outputs.
+        Number of classes. With more than two, the algorithm has several outputs.
 
     Returns
     -------
     list of str
-        What was checked.
+        A sentence for each check that passed.
 
     Raises
     ------
     AssertionError
-        With what the algorithm does, and what it should do.
+        If a check fails. The message has the actual and the expected behaviour.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _require_methods(learner: Any, name: str, classes: int) -> None:
 
 
 def _stream(seed: int, classes: int, n: int = 30, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of norm at most 1 and labels, numbers 0 .. classes - 1, or -1 and +1 for two."""
+    """Return rows of norm at most 1, and labels 0 .. classes - 1, or -1 and +1 for two classes."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, d)) * (random.random((n, d)) < 0.7)
     X /= max(float(np.linalg.norm(X, axis=1).max()), 1.0)
