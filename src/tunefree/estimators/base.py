@@ -75,8 +75,8 @@ class OnlineEstimator(Saving, BaseEstimator):
     view = "raw"
     shuffle: bool = parameter(
         True,
-        "Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With "
-        "False the rows are learned in the order in which they stand, as by ``partial_fit``.",
+        "Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False, the "
+        "rows are learned in their order, as by ``partial_fit``.",
     )
     random_state: Any = shared("random_state", 0)
     warm_start: bool = shared("warm_start", False)

@@ -25,16 +25,16 @@ class SingleLearner(OnlineEstimator):
 
     passes: int = parameter(
         1,
-        "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data "
-        "sets.",
+        "Number of passes over the rows in ``fit``. The papers' theorems hold for one pass. More passes help on small "
+        "data sets.",
         low=1,
     )
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
         "a row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there "
-        "would be more than 65,536 rounds in total and four for each row). With False the rows are learned in the "
-        "order in which they stand, in one round each, as by ``partial_fit``, and a weight multiplies the loss.",
+        "would be more than 65,536 rounds in total and four for each row). With False, the rows are learned in their "
+        "order, in one round each, as by ``partial_fit``, and a weight multiplies the loss.",
     )
     average: bool = parameter(
         False, "Whether to predict with the average of the weights over the rounds instead of the last weights."
@@ -88,8 +88,8 @@ class Named(SingleLearner):
     learner: str = field_of(Parameter(f"A linear learner by its name: {', '.join(ALL)}."), "scinol2", kw_only=False)
     settings: dict[str, Any] | None = parameter(
         None,
-        "Parameters of the learner by their names, such as ``{'eta': 0.1}``; the others have their default values. In "
-        "regression, step sizes are in units of the target's mean absolute deviation.",
+        "Parameters of the learner by name, such as ``{'eta': 0.1}``; others have their defaults. In regression, step "
+        "sizes are in units of the target's mean absolute deviation.",
     )
     view: str = shared("view", "raw")
     n_jobs: int | None = shared("n_jobs", -1)

@@ -119,7 +119,7 @@ class Pooled(OnlineEstimator):
     Attributes
     ----------
     t_ : int
-        Number of rows learned so far; identical rows count once.
+        Number of rows learned so far, whatever their weights.
     n_iter_ : int
         Number of passes of the latest ``fit``, which is 1.
 

@@ -72,8 +72,8 @@ class ScInOL(SingleLearner):
     )
     epsilon: float = parameter(
         1.0,
-        "Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it "
-        "little.",
+        "Initial wealth of each weight, in units of the mean absolute deviation of the target; it has little effect on "
+        "results.",
         above=0,
     )
 
@@ -209,13 +209,13 @@ class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
 
     preset: str = parameter(
         "theory",
-        "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, 3.09 L (:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L, "
-        "L the Lipschitz constant of the loss. ``'practice'``: with one copy those of the paper's experiments, "
-        "a = 0.125 L and b = sqrt(2 a L T) for the T rounds of a ``fit``, outside the theorem (where rows come in a "
-        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds); with one copy for each "
-        "feature, which the paper has no experiments with, a = 2.25 L and b = L. There the theorem's bound is finite "
-        "in theory and beyond all numbers (exp(1652)).",
+        "Values of ``a`` and ``b``; L is the Lipschitz constant of the loss. ``'theory'``: a = 3.09 L, which minimises "
+        "the bound of Theorem 1 of [1]_ after 10,000 rounds against a model of norm 1 "
+        "(:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L. ``'practice'`` with one copy: the values "
+        "of the paper's experiments, which are outside the theorem, a = 0.125 L and b = sqrt(2 a L T) for the T rounds "
+        "of ``fit``; in ``partial_fit`` T is not known, and b = sqrt(2 a L t) after t rounds. ``'practice'`` with one "
+        "copy for each feature, for which the paper has no experiments: a = 2.25 L and b = L, with which the bound of "
+        "the theorem overflows (exp(1652)).",
         choices=PRESETS,
     )
     coordinate: bool = parameter(
@@ -266,14 +266,14 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     loss: str = loss_of_task(
         "classification",
         "smoothed-hinge",
-        "The default is that of the paper, with which few rows become support points.",
+        "The default is the paper's loss, with which few rows become support points.",
     )
     preset: str = parameter(
         "practice",
-        "Values of ``a`` and ``b``. ``'practice'``: those of the paper's experiments, a = 0.125 L and "
-        "b = sqrt(2 a L T) for the T rounds of a ``fit``, L the Lipschitz constant of the loss; where rows come in a "
-        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds. ``'theory'``: the ``a`` "
-        "with the least bound of the theorem after 10,000 rounds against a function of norm 1, 3.09 L, and b = L.",
+        "Values of ``a`` and ``b``; L is the Lipschitz constant of the loss. ``'practice'``: the values of the paper's "
+        "experiments, a = 0.125 L and b = sqrt(2 a L T) for the T rounds of ``fit``; in ``partial_fit`` T is not "
+        "known, and b = sqrt(2 a L t) after t rounds. ``'theory'``: a = 3.09 L, which minimises the bound of the "
+        "theorem after 10,000 rounds against a function of norm 1, and b = L.",
         choices=PRESETS,
     )
     fit_intercept = True  # kernels ignore the constant
@@ -289,13 +289,11 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     )
     degree: int = parameter(3, DEGREE, low=1)
     coef0: float = parameter(1.0, COEF0, low=0)
-    view: str = shared(
-        "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
-    )
+    view: str = shared("view", "steady", "It is fixed after the first 1024 rows, which are buffered until then.")
     passes: int = parameter(
         1,
         "Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; "
-        "the papers' theorems are of one pass.",
+        "the papers' theorems hold for one pass.",
         low=1,
     )
     average: bool = parameter(
