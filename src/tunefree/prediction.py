@@ -51,9 +51,9 @@ class Predictor:
         """Predict the label, or number, of each row; ``exposure`` (n,) are exposures of the rows, for rates."""
         margins = self._margins(rows)
         if self._model.task == "classification":
-            places = np.empty(len(self._order), np.int64)
-            places[self._order] = np.arange(len(self._order))
-            labels: np.ndarray = self.classes_[places[chosen(margins)]]
+            ranks = np.empty(len(self._order), np.int64)
+            ranks[self._order] = np.arange(len(self._order))
+            labels: np.ndarray = self.classes_[ranks[chosen(margins)]]
             return labels
         numbers: np.ndarray = self._model.responses(margins)
         return numbers if exposure is None else np.minimum(numbers * _checked(exposure, len(numbers)), MOST)

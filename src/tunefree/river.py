@@ -162,8 +162,8 @@ class _Pooled(_Learner):
         """Return targets in the form that the pool takes; labels keep their values and types."""
         if self._task == "regression":
             return np.array(targets, np.float64)
-        places = {label: place for place, label in enumerate(dict.fromkeys(targets))}
-        return Labels(list(places), np.array([places[label] for label in targets]))
+        codes = {label: code for code, label in enumerate(dict.fromkeys(targets))}
+        return Labels(list(codes), np.array([codes[label] for label in targets]))
 
     @property
     def _model(self) -> Model:

@@ -111,29 +111,29 @@ class OnlineEstimator(Saving, BaseEstimator):
         self._check_parameters()
         with deferred(), self._turn():  # a signal must not interrupt an update of the model
             before = self.__dict__.get("_learned")
-            again = before is not None and (is_stream or bool(self.warm_start))
+            is_continued = before is not None and (is_stream or bool(self.warm_start))
             try:
-                if again:
+                if is_continued:
                     self._learned.model.check_learns()
-                X, y = validation.labelled(self, X, y, not again, stream=is_stream)
+                X, y = validation.labelled(self, X, y, not is_continued, stream=is_stream)
                 weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
                 group = validation.group_digests(groups, len(y), may_be_one=is_stream)
-                y, weight = self._learnable(y, weight, again, is_stream, **roles)
+                y, weight = self._prepared_targets(y, weight, is_continued, is_stream, **roles)
                 self._check_unchanged()
                 tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
-                self._watched(callbacks, learn or self._stream, X, y, weight, group)
+                self._learn_with_callbacks(callbacks, learn or self._stream, X, y, weight, group)
             except BaseException as error:
                 # A new model that has learned nothing is removed: it would keep the columns of the refused rows.
                 is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
-                if not again and (is_refused or self.__dict__.get("_learned") is before):
+                if not is_continued and (is_refused or self.__dict__.get("_learned") is before):
                     self.__dict__.pop("_learned", None)
                 raise
         return self
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return targets and weights in the form that the model learns; start a new model unless ``again``."""
+        """Return targets and weights in the form that the model learns; start a new model unless ``is_continued``."""
         raise NotImplementedError
 
     def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
@@ -141,9 +141,9 @@ class OnlineEstimator(Saving, BaseEstimator):
         self.n_iter_ = 1
         self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
 
-    def _watched(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
+    def _learn_with_callbacks(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
         """Call ``learn`` with the rows and the callbacks, and call each callback before and after."""
-        self._go_on()
+        self._continue()
         for callback in callbacks:
             callback.begin(self._learned, None)
         learn(*rows, *callbacks)
@@ -175,10 +175,10 @@ class OnlineEstimator(Saving, BaseEstimator):
             row, weight, counts, group, mass = rounds.at(slice(start, stop))
             block = part(X, start, stop) if in_order else rows_at(X, row)
             others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
-            yield Batch(self._formed(block), self._targets(y, row), weight, **others)
+            yield Batch(self._with_intercept(block), self._targets(y, row), weight, **others)
             start = stop
 
-    def _formed(self, block: Block) -> Block:
+    def _with_intercept(self, block: Block) -> Block:
         """Return rows with or without the constant feature of the intercept."""
         return block._replace(constant=float(self.fit_intercept))
 
@@ -188,7 +188,7 @@ class OnlineEstimator(Saving, BaseEstimator):
         if self.shuffle:
             digests = validation.digests(X, tables.keys_of(self))
             rounds = validation.spread(digests + validation.target_digests(y), weight)
-        self._know_rounds(len(rounds.row) * int(self.passes))
+        self._set_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             is_over = self._pass(X, y, pass_rounds, *callbacks)
@@ -197,7 +197,7 @@ class OnlineEstimator(Saving, BaseEstimator):
                 break
         self._end()
 
-    def _know_rounds(self, rounds: int) -> None:
+    def _set_rounds(self, rounds: int) -> None:
         """Receive the number of rounds before the first; most learners do not use it."""
 
     def _end(self) -> None:
@@ -223,12 +223,12 @@ class OnlineEstimator(Saving, BaseEstimator):
         if n_jobs == 0:
             raise ValueError("`n_jobs` must be a number of threads, -1 for as many as there are processors, not 0")
         n_threads = partial(effective_n_jobs, n_jobs)  # a partial, since the call reads system files
-        with self._alone(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
+        with self._lock(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self)] = copied = type(self).__new__(type(self))
-        with self._alone():
+        with self._lock():
             copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return copied
 
@@ -253,7 +253,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             config=self._config(),
             monotone=tables.monotone_of(self),
         )
-        monotone: Any = {one.name: one.sign for one in model.monotone}
+        monotone: Any = {constraint.name: constraint.sign for constraint in model.monotone}
         plan = Plan(task=self._task, learner=model.options.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
@@ -271,7 +271,7 @@ class OnlineEstimator(Saving, BaseEstimator):
                 problem = f"`{name}` differs from what the present model began with"
                 raise ModelError(f"{problem}; set it back, or begin another one by `fit` without `warm_start`")
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Continue with the first pass of a training that has ended, or was interrupted in a later pass."""
         if self._learned.progress.complete or self._learned.progress.number:
             trained = continued(ended(self._learned))
@@ -292,7 +292,7 @@ class OnlineEstimator(Saving, BaseEstimator):
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
             exposed = [] if exposures is None else [exposures[start:stop]]
-            results.append(compute(self._formed(part(X, start, stop)), *exposed))
+            results.append(compute(self._with_intercept(part(X, start, stop)), *exposed))
         return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
@@ -356,22 +356,22 @@ class OnlineEstimator(Saving, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        with self._alone():
+        with self._lock():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            contributions = decomposition.contributions(self._formed(X))
+            contributions = decomposition.contributions(self._with_intercept(X))
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
         if as_shap:
             return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
-        by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
+        term_columns = [pa.array(contributions[:, term].reshape(-1)) for term in range(len(names))]
         if n_outputs == 1:
-            return pa.table(by_term, names)
+            return pa.table(term_columns, names)
         labels = np.tile(self.classes_, len(contributions))
-        return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
+        return pa.table([pa.array(labels.tolist()), *term_columns], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, in the order of ``coef_``; ``input_features`` is ignored."""
@@ -527,7 +527,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
-        rows = estimator._formed(rows_at(X, evenly_spaced(n_rows(X))))
+        rows = estimator._with_intercept(rows_at(X, evenly_spaced(n_rows(X))))
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -42,9 +42,9 @@ class Classifying(ClassifierMixin):
         if self.class_weight is None:
             return weight
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            kept = weight > 0
-            present = np.unique(y[kept])
-            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
+            positive = weight > 0
+            present = np.unique(y[positive])
+            balanced = compute_class_weight("balanced", classes=present, y=y[positive], sample_weight=weight[positive])
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
         else:
             by_label = validation.class_weights(self.class_weight, classes)
@@ -127,24 +127,24 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         """
         return self._learn(X, y, sample_weight, callbacks, classes=classes)
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         if is_stream and isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         validation.class_labels(y)
-        closed = closed_set(roles["classes"], self, again)
+        closed = closed_set(roles["classes"], self, is_continued)
         rows = np.flatnonzero((weight > 0) | (not is_stream))
         check_closed(y[rows], closed, rows)
         labels, codes = np.unique(y, return_inverse=True)
         known = closed if closed is not None else labels[:0] if is_stream else labels
-        known = union(self.classes_, known) if again else known
+        known = union(self.classes_, known) if is_continued else known
         if not is_stream:
             check_several(known)
         weight = self._weighted(y, weight, labels, closed if is_stream else known, is_stream)
         if not is_stream and closed is None:
             warn_of_rare(y, weight)
-        if not again:
+        if not is_continued:
             self._begin(known.tolist())
         self.classes_, self._closed = known, closed
         for label in [label for label in known.tolist() if label not in self._learned.model.classes]:
@@ -153,9 +153,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
         return np.searchsorted(self.classes_, y), weight
 
-    def _watched(self, *learning: Any) -> None:
+    def _learn_with_callbacks(self, *learning: Any) -> None:
         try:
-            super()._watched(*learning)
+            super()._learn_with_callbacks(*learning)
         finally:  # if a signal interrupts the pass, some classes have not been learned
             known_labels = set(self._learned.model.classes)
             self.classes_ = self.classes_[[label in known_labels for label in self.classes_.tolist()]]
@@ -213,9 +213,9 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([known, labels]))
 
 
-def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
+def closed_set(classes: Any, estimator: Any, is_continued: bool) -> np.ndarray | None:
     """Return the sorted labels that are allowed from now on; None if any new label becomes a class."""
-    before = getattr(estimator, "_closed", None) if again else None
+    before = getattr(estimator, "_closed", None) if is_continued else None
     if classes is None:
         return before
     if np.ndim(classes) != 1:
@@ -223,7 +223,7 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     labels = np.unique(validation.plain(np.asarray(classes)))
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")
-    return union(estimator.classes_, labels) if again else labels
+    return union(estimator.classes_, labels) if is_continued else labels
 
 
 def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = None) -> None:
@@ -252,8 +252,8 @@ def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
     rows = np.flatnonzero(weight > 0)
     labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
-        places = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
+        examples = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
         warn(
-            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; "
+            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {examples}; "
             "if it is a mistake, correct it, or give all classes by classes=[...]"
         )

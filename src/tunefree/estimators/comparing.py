@@ -194,7 +194,7 @@ def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -
     before = len(truth.weight) - len(rows[-1].y)
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float | None]:
-        began, model = time.perf_counter(), estimator
+        start, model = time.perf_counter(), estimator
         if not is_fitted:
             further = {"sample_weight": rows[0].weight, "groups": rows[0].groups}
             known = {name: values for name, values in further.items() if values is not None}
@@ -208,7 +208,7 @@ def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -
             predictions = trials.by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
         else:
             predictions = np.asarray(model.predict(X), np.float64).reshape(-1)
-        return predictions, None if is_fitted else time.perf_counter() - began
+        return predictions, None if is_fitted else time.perf_counter() - start
 
     return learn
 

@@ -99,7 +99,7 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(passes=3), ['yes'])
         """
-        with self._alone():
+        with self._lock():
             self._trained(target).save(path, only_for_prediction=only_for_prediction)
         if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
@@ -154,16 +154,16 @@ class Saving:
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = source_of(self, trained)
         if kind == TABLE:
-            encoder = _naming(encoder, self, trained, target)
+            encoder = _with_role_names(encoder, self, trained, target)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
         names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
-    def _alone(self) -> Turn:
+    def _lock(self) -> Turn:
         """Return the lock of the model, a context manager."""
-        turn: Turn = self.__dict__.setdefault("_in_turn", Turn())
+        turn: Turn = self.__dict__.setdefault("_model_lock", Turn())
         return turn
 
     def _record(self) -> Trained:
@@ -184,7 +184,7 @@ def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
             raise
         raise ModelError("onnx is not installed; pip install 'tunefree[onnx]'") from None
 
-    with estimator._alone():
+    with estimator._lock():
         return export(estimator.trained_, path, getattr(estimator, "classes_", np.zeros(0)).tolist())
 
 
@@ -292,7 +292,7 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
-def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
+def _with_role_names(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
     """Return the encoder with the names of the target, group and exposure columns, made distinct from its columns."""
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
@@ -307,6 +307,6 @@ def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str
     if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    named = copy.copy(encoder)
-    vars(named).update(names, target_family=family)
-    return named
+    renamed = copy.copy(encoder)
+    vars(renamed).update(names, target_family=family)
+    return renamed

@@ -51,15 +51,15 @@ class Evaluating(Callback):
         eval_sample_weight: Any = None,
         eval_exposure: Any = None,
     ) -> None:
-        self.estimator, self.verbose, self.began = estimator, verbose, time.perf_counter()
+        self.estimator, self.verbose, self.start = estimator, verbose, time.perf_counter()
         pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
         if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
         names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
         if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-        weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
-        exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
+        weights = _per_set("eval_sample_weight", eval_sample_weight, len(pairs))
+        exposures = _per_set("eval_exposure", eval_exposure, len(pairs))
         self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # name -> rows, targets and weights
         for k, (X, y) in enumerate(pairs):
             try:
@@ -87,11 +87,11 @@ class Evaluating(Callback):
             trained.progress.evaluated.append(Evaluated(name, rows_learned, metrics.mean_loss(), metrics.mean_error()))
             line += f", loss of {name} {metrics.mean_loss():.6g}"
         if self.verbose:
-            seconds = time.perf_counter() - self.began
+            seconds = time.perf_counter() - self.start
             print(f"[{type(self.estimator).__name__}] {seconds:7.1f} s  {line}", flush=True)
 
 
-def _by_set(name: str, values: Any, n: int) -> list[Any]:
+def _per_set(name: str, values: Any, n: int) -> list[Any]:
     """Return the values of an argument for n evaluation sets."""
     values = [None] * n if values is None else values
     if not isinstance(values, list) or len(values) != n:
@@ -159,7 +159,7 @@ class Pooled(OnlineEstimator):
         for finding in leaks_of(replace(self._learned, encoder=encoder)) if kind == TABLE else ():
             warn(str(finding._replace(remedy="leave it out of X")))
 
-    def _at(
+    def _by_level(
         self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
     ) -> np.ndarray:
         """Apply ``compute`` to the model, rows, predictions and levels (c,): (n, c, ...), or (n, ...) for one level."""
@@ -209,8 +209,8 @@ class Pooled(OnlineEstimator):
         """
         check_is_fitted(self)
         selection = self._learned.model.pool.selection()
-        judged = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
-        return pa.table({"member": selection.members, "weight": selection.weights, **judged})
+        statistics = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
+        return pa.table({"member": selection.members, "weight": selection.weights, **statistics})
 
 
 @estimator
@@ -316,7 +316,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._at("coverage", coverage, X, partial(class_sets, by_class=by_class))
+        sets = self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class))
         sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
         if not as_labels:
             return sets
@@ -412,7 +412,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         if quantiles is None:
             return super().predict(X, exposure=exposure)
-        return self._at("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
+        return self._by_level("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -442,4 +442,4 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        return self._at("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))
+        return self._by_level("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))

@@ -39,11 +39,11 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """
         return self._learn(X, y, sample_weight, callbacks, exposure=exposure)
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        y, weight = self._rates(y, weight, roles["exposure"], may_be_zero=again or is_stream)
-        if not again:
+        y, weight = self._rates(y, weight, roles["exposure"], may_be_zero=is_continued or is_stream)
+        if not is_continued:
             self._begin([])
         return y, weight
 

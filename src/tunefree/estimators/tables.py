@@ -70,20 +70,20 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):  # lines of text
         return True
-    named = [role for role in ROLES if getattr(estimator, role, None) is not None]
-    if sparse.issparse(X) and named:
-        raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
+    roles = [role for role in ROLES if getattr(estimator, role, None) is not None]
+    if sparse.issparse(X) and roles:
+        raise DataError(f"{roles[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
     if encoder is None:
-        is_new_table = reset and (bool(named) or has_columns(X))
-        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
+        is_new_table = reset and (bool(roles) or has_columns(X))
+        return is_new_table or ((reset or not estimator._is_sparse) and _has_missing(estimator, X))
     has_late = any(column.since for column in encoder.columns)
-    if has_columns(X) or named or has_late or estimator._reads_arrays:
+    if has_columns(X) or roles or has_late or estimator._reads_arrays:
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
         problem = f"the model was fitted on a table, this is of type {type(X).__name__}"
         raise DataError(problem, NAME, remedy=f"pass a table with the columns {columns}")
-    return not _is_numbers(encoder) or _has_gaps(estimator, X)
+    return not _is_numbers(encoder) or _has_missing(estimator, X)
 
 
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
@@ -127,8 +127,8 @@ def monotone_of(estimator: Any) -> list[Monotone]:
     encoder = estimator._encoder
     columns = encoder.columns if encoder is not None else [Number(name) for name in feature_names(estimator)]
     names = [column.name for column in columns]
-    signed = zip(places(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
-    return monotone_columns(columns, signs_of(f"{names[place]}={sign}" for place, sign in signed), NAME)
+    signed = zip(indices_of(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
+    return monotone_columns(columns, signs_of(f"{names[index]}={sign}" for index, sign in signed), NAME)
 
 
 def canonical(X: Any) -> Any:
@@ -218,8 +218,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     is_further = not learning and is_table
-    if is_further and (strange := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
-        bad.note(f"the model does not know {listed(strange)}: left out", NAME, 0, "", 0)
+    if is_further and (extra := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
+        bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
@@ -251,28 +251,28 @@ def name_columns(estimator: Any, **values: Any) -> None:
             estimator._role_names = {**estimator._role_names, role: name}
 
 
-def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
+def indices_of(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
     """Return the indices of columns given by names, by indices, or as a mask.
 
-    >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
+    >>> indices_of(["age", "job"], ["job"], "text"), indices_of(["age", "job"], [True, False], "text")
     ([1], [0])
     """
-    listed = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
-    if listed and all(isinstance(item, (bool, np.bool_)) for item in listed):
-        if len(listed) != len(names):
-            raise DataError(f"{parameter} is a mask of {len(listed)} columns; there are {len(names)}", NAME)
-        return [int(place) for place in np.flatnonzero(listed)]
+    items = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != len(names):
+            raise DataError(f"{parameter} is a mask of {len(items)} columns; there are {len(names)}", NAME)
+        return [int(index) for index in np.flatnonzero(items)]
     numbers = []
-    for item in listed:
-        is_place = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
-        if item not in names and not is_place:
+    for item in items:
+        is_index = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
+        if item not in names and not is_index:
             remedy = f"give names or numbers from 0; {nearest(item, names, 'columns')}"
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
         numbers.append(list(names).index(item) if item in names else range(len(names))[int(item)])
     return numbers
 
 
-def _has_gaps(estimator: Any, X: Any) -> bool:
+def _has_missing(estimator: Any, X: Any) -> bool:
     """Return whether X has missing or infinite numbers, and the estimator accepts missing ones."""
     if sparse.issparse(X) or not estimator.__sklearn_tags__().input_tags.allow_nan:
         return False
@@ -297,7 +297,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     """Create an encoder for the columns of a table; an empty column of numbers keeps its type for later values."""
     names = unique_names(first)
-    categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
+    categories, texts = ({names[k] for k in indices_of(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)
     numeric = [
@@ -328,9 +328,9 @@ def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -
     """Issue one warning with a line for each oddity of the rows, if there are any."""
     bad.compare()
     oddities = [oddity for oddity in bad.tally.oddities if oddity.column != encoder.exposure]  # not a column of X
-    lines, named = [*map(str, oddities)], {oddity.column for oddity in oddities}
+    lines, noted = [*map(str, oddities)], {oddity.column for oddity in oddities}
     known = set(encoder.names()) if any(gaps.values()) else set()
-    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in named}
+    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in noted}
     if new:
         columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
         others = f" and {len(new) - 6} others" if len(new) > 6 else ""

@@ -60,9 +60,9 @@ def class_labels(y: np.ndarray) -> None:
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
     if y.dtype.kind == "O":
-        types = {type(label): place for place, label in reversed([*enumerate(y)])}
+        types = {type(label): index for index, label in reversed([*enumerate(y)])}
         if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
-            examples = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            examples = " and ".join(f"y[{index}] of type {kind.__name__}" for kind, index in [*types.items()][:2])
             raise ValueError(f"Unknown label type: {examples}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
@@ -265,9 +265,9 @@ class Rounds(NamedTuple):
     group: np.ndarray | None = None  # (rounds,) digest of the row's group; None without groups
     mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None if unknown
 
-    def at(self, places: Any) -> Rounds:
+    def at(self, index: Any) -> Rounds:
         """Select rounds by a slice or an index array."""
-        return Rounds._make(None if array is None else array[places] for array in self)
+        return Rounds._make(None if array is None else array[index] for array in self)
 
 
 def rounds_in_order(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
@@ -304,14 +304,14 @@ def drawn(
     by_key = np.lexsort((rounds.weight, keys))
     rounds, order = rounds.at(by_key), random.permutation(len(by_key))
     if rounds.group is not None:
-        groups, place = np.unique(rounds.group, return_inverse=True)
-        return rounds.at(order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")])
-    _, place = np.unique(keys[by_key], return_inverse=True)
-    rounds = rounds._replace(mass=np.bincount(place, rounds.weight)[place])
+        groups, index = np.unique(rounds.group, return_inverse=True)
+        return rounds.at(order[np.argsort(random.permutation(len(groups))[index[order]], kind="stable")])
+    _, index = np.unique(keys[by_key], return_inverse=True)
+    rounds = rounds._replace(mass=np.bincount(index, rounds.weight)[index])
     return rounds.at(np.argsort(_times(observation[rounds.row], np.argsort(order), random), kind="stable"))
 
 
-def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+def _times(observation: np.ndarray, position: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """Return times (n,) in (0, 1) by which to sort rows, from their digests and their positions in a random order.
 
     In a random order, the first of many copies of a row comes early, so most new rows that come late have no copies.
@@ -319,7 +319,7 @@ def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomS
     observations without copies, the time of the first copy is uniform, and its later copies come after it.
     """
     _, first, number, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
-    times = (place + 0.5) / max(len(observation), 1)
+    times = (position + 0.5) / max(len(observation), 1)
     is_even = random.random_sample(len(first)) < np.mean(counts == 1)
     begins, later = times[first][number], np.ones(len(observation), bool)
     later[first] = False
@@ -330,8 +330,8 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
     """Return the rounds in random order."""
     order = random.permutation(len(rounds.row))
     row, counts = rounds.row[order], np.zeros(len(order))
-    seen, first = np.unique(row, return_index=True)
-    counts[first] = weight[seen]
+    unique_rows, first = np.unique(row, return_index=True)
+    counts[first] = weight[unique_rows]
     return Rounds(row, rounds.weight[order], counts)
 
 

@@ -70,8 +70,8 @@ class Decomposition:
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        places = sorted({place for rule in self._rules for place in rule.places})
-        return PoolTerms(self.pool, places, self.terms, self.reference)
+        indices = sorted({index for rule in self._rules for index in rule.places})
+        return PoolTerms(self.pool, indices, self.terms, self.reference)
 
     @property
     def reference_rows(self) -> Block:
@@ -97,22 +97,22 @@ class Decomposition:
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, PIECE))
-        function = self._of_learner if self.pool is None else self._of_pool
+        function = self._learner_contributions if self.pool is None else self._pool_contributions
         pieces = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
         return np.concatenate([np.empty((0, n_terms, n_outputs)), *pieces])
 
-    def _of_learner(self, X: Any) -> np.ndarray:
+    def _learner_contributions(self, X: Any) -> np.ndarray:
         (margins,) = self._linear.parts(X)
         margins.terms[:, 0] = margins.start
         return identified(self.model.objective, margins.terms)
 
-    def _of_pool(self, X: Any) -> np.ndarray:
+    def _pool_contributions(self, X: Any) -> np.ndarray:
         """Return contributions (n, terms, K) in the units of the targets, for a pool."""
         pool: Any = self.pool
         _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:
-            return self._contributions(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
+            return self._context_contributions(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
 
         results = by_context(contexts, context_results)
         if pool.members.predicts_logarithms:
@@ -120,7 +120,7 @@ class Decomposition:
             return results
         return scaled(results, pool.unit)
 
-    def _contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
+    def _context_contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
         """Return contributions (n, terms, K) for rows of one context, in the units of the mixture."""
         parts, members = self._pool_terms.parts(X)
         line = Line(rule.rule, rule.places, parts, [member for member in members if member.place in rule.places])
@@ -143,11 +143,11 @@ class ContextRule(NamedTuple):
         context, is_over = pool.predicting(number), pool.has_finished
         is_base, context = context is None, pool.contexts[NEW] if context is None else context
         is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING
-        places = context.frozen.places if is_frozen else list(range(len(pool.members.names)))
+        indices = context.frozen.places if is_frozen else list(range(len(pool.members.names)))
         mixture = context.frozen.mixture if is_frozen else context.mixture
         rule = Rule.of(mixture, is_over, is_base or (is_frozen and context.frozen.choice == 1))
-        awake = [k for k, place in enumerate(places) if place in pool.members.places_awake]
-        return cls([places[k] for k in awake], rule.restricted(awake))
+        active = [k for k, index in enumerate(indices) if index in pool.members.places_awake]
+        return cls([indices[k] for k in active], rule.restricted(active))
 
 
 class Line:
@@ -155,7 +155,7 @@ class Line:
 
     def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
         self.rule, self.parts, self.members = rule, parts, members
-        self.column_of = {place: k for k, place in enumerate(places)}
+        self.column_of = {index: k for k, index in enumerate(places)}
         self.changes = [part.terms.sum(axis=1) for part in parts]
 
     def values_at(self, t: float) -> list[np.ndarray]:
@@ -180,12 +180,12 @@ class Line:
         Their least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time
         integration and discrete Hamiltonian systems, 1996).
         """
-        risen = self.margins_at(1.0) - self.margins_at(0.0)
-        means = self._means(risen.shape[1])
-        used = {place for member in self.members for place in member.parts}
-        changes = [change * (place in used) for place, change in enumerate(self.changes)]
+        increase = self.margins_at(1.0) - self.margins_at(0.0)
+        means = self._means(increase.shape[1])
+        used = {index for member in self.members for index in member.parts}
+        changes = [change * (index in used) for index, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
-        rest = risen - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
+        rest = increase - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
         correction = rest / np.where(size > 0.0, size, 1.0)[:, None]
         return [mean + correction[:, :, None] * change[:, None] for mean, change in zip(means, changes, strict=True)]
 
@@ -197,8 +197,8 @@ class Line:
             derivatives = self.rule.linearised(self.predictions(values))[1]()
             for member in self.members:
                 gradient = derivatives[:, :, self.column_of[member.place]]
-                for place, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
-                    means[place] += weight * part_gradient
+                for index, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
+                    means[index] += weight * part_gradient
         return means
 
 
@@ -213,8 +213,8 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     """
     if not classes:
         raise ModelError(f"there is no class {label!r}: the model predicts numbers; leave the class out")
-    place = place_of(label, classes)
-    return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
+    index = place_of(label, classes)
+    return (index, 1.0) if n_outputs > 1 else (0, 1.0 if index == 1 else -1.0)
 
 
 def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:

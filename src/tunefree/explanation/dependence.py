@@ -97,7 +97,7 @@ def picture(
         parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
         axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
     else:
-        axes = [_named(decomposition, wanted) for wanted in names_in(features)]
+        axes = [_part_and_axis(decomposition, wanted) for wanted in names_in(features)]
     if not axes:
         raise ModelError(
             "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
@@ -124,7 +124,7 @@ def picture(
         margin = name or margin
     curves = [curve(part, axis) for part, axis in axes]
     if features is None:
-        curves = _moving(curves, [decomposition.layout.parts[part].column for part, _ in axes])[:max_curves]
+        curves = _most_variable(curves, [decomposition.layout.parts[part].column for part, _ in axes])[:max_curves]
     note = _note(n_rows(rows), ranked.judges is not None)
     return Picture(curves, labels, margin, _goal(margin, labels, name), note)
 
@@ -155,7 +155,7 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
     return outputs, [str(model.classes[k]) for k in outputs], 1.0
 
 
-def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
+def _most_variable(curves: list[Curve], columns: list[str]) -> list[Curve]:
     """Select curves: of a column with several parts, such as a date, only the parts with the largest ranges."""
     ranges = [float(np.ptp(curve.mean, axis=0).max()) for curve in curves]
     largest = {
@@ -166,7 +166,7 @@ def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
     ]
 
 
-def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
+def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     """Return the index of the part with this name or index, and its axis."""
     names = [part.name for part in decomposition.layout.parts]
     parts = [k for k, name in enumerate(names) if (name == wanted if isinstance(wanted, str) else k == wanted)]
@@ -198,28 +198,28 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     rows, layout = decomposition.reference_rows, decomposition.layout
     kind = layout.parts[part].kind
     if kind == CODES:
-        places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
-        return _axis_of_codes(rows, layout, layout.parts[part], places[0]) if places else None
-    places = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
-    return _axis_of_numbers(rows, layout, part, places[0]) if places else None
+        indices = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
+        return _axis_of_codes(rows, layout, layout.parts[part], indices[0]) if indices else None
+    indices = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
+    return _axis_of_numbers(rows, layout, part, indices[0]) if indices else None
 
 
-def _axis_of_numbers(rows: Block, layout: Layout, part: int, place: int) -> Axis | None:
+def _axis_of_numbers(rows: Block, layout: Layout, part: int, index: int) -> Axis | None:
     missing = None
     known = np.ones(len(rows.numbers), bool)
     for q, column in enumerate(rows.code_columns.tolist()):
         if layout.code_source(column)[1] == part and rows.codes[:, q].any():
             missing, known = (q, int(rows.codes[:, q].max())), rows.codes[:, q] == 0
-    sample = np.where(known, rows.numbers[:, place], np.nan)
+    sample = np.where(known, rows.numbers[:, index], np.nan)
     if not known.any():
         return None
-    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), place, sample, True, missing)
+    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), index, sample, True, missing)
 
 
-def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis | None:
-    different, counts = np.unique(rows.codes[:, place], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0][:MOST_BARS]
-    labels = [layout.label(int(different[j])) for j in often]
+def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis | None:
+    values_seen, counts = np.unique(rows.codes[:, index], return_counts=True)
+    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_BARS]
+    labels = [layout.label(int(values_seen[j])) for j in often]
     are_numbers = all(label.isdigit() or label == MISSING for label in labels)
     keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
     order = sorted(range(len(labels)), key=keys.__getitem__)
@@ -227,8 +227,8 @@ def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis 
     for field, names in CALENDAR.items() if part.name != part.column else ():
         if part.name.endswith(field):
             labels = [names[int(label) - 1] if label.isdigit() else label for label in labels]
-    values, shares = different[often].astype(np.int64), counts[often] / len(rows.codes)
-    axis = Axis(part.name, values, labels, shares, place, np.empty(0), are_numbers)
+    values, shares = values_seen[often].astype(np.int64), counts[often] / len(rows.codes)
+    axis = Axis(part.name, values, labels, shares, index, np.empty(0), are_numbers)
     return axis if labels else None
 
 

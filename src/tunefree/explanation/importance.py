@@ -53,7 +53,7 @@ MOST_NUMBERS = 2**22  # limit on the size of the members' predictions
 MOST_PAIRED = 6  # number of most important columns whose pairs are examined
 DRAWS, MOST_OF_PAIRS = 4, 2**10  # draws of another row, and maximum number of test rows, for pairs
 NEWEST, PREVIOUS = 0, 1  # ages of generations
-NO_PLACES = np.zeros(0, np.intp)
+NO_INDICES = np.zeros(0, np.intp)
 
 
 class Importance(NamedTuple):
@@ -90,19 +90,19 @@ def interactions(decomposition: Decomposition, ranked: Importance) -> Importance
         return None
     pairs = np.array(list(combinations(range(len(terms)), 2)))
     new, names = ranked.judges.some(MOST_OF_PAIRS), [decomposition.names[term] for term in terms.tolist()]
-    rises = new.rises_of_pairs(_places_of(decomposition, new, terms), pairs.tolist())
+    rises = new.rises_of_pairs(_key_indices(decomposition, new, terms), pairs.tolist())
     return _ranked(terms[pairs], [f"{names[first]} x {names[second]}" for first, second in pairs], rises, new)
 
 
 def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> Importance:
     terms = np.unique(decomposition.terms.of_keys(new.pool.members.growth.columns.keys))
-    rises = new.rises(_places_of(decomposition, new, terms), output)
+    rises = new.rises(_key_indices(decomposition, new, terms), output)
     ranked: Any = _ranked(terms, [decomposition.names[term] for term in terms.tolist()], rises, new)
     n = int(np.count_nonzero(ranked.errors))  # columns that change no prediction come last, and are dropped
     return Importance(*(column[:n] for column in ranked[:5]), *ranked[5:])
 
 
-def _places_of(decomposition: Decomposition, new: NewRows, terms: np.ndarray) -> list[np.ndarray]:
+def _key_indices(decomposition: Decomposition, new: NewRows, terms: np.ndarray) -> list[np.ndarray]:
     """Return, for each term, the indices of its columns among the keys of the pool."""
     column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
     return [np.flatnonzero(column_terms == term) for term in terms.tolist()]
@@ -205,10 +205,10 @@ class NewRows:
         counts = [len(part.rows) for part in self.parts]
         starts = np.cumsum([0, *counts])
         chosen = [evenly_spaced(count, max(most * count // starts[-1], 1)) for count in counts]
-        places = np.concatenate([start + rows for start, rows in zip(starts, chosen, strict=False)])
+        indices = np.concatenate([start + rows for start, rows in zip(starts, chosen, strict=False)])
         ends = np.cumsum([0, *map(len, chosen)])
         parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
-        return NewRows(self.pool, parts, self.matrix[places], self.targets[places], self.weights[places])
+        return NewRows(self.pool, parts, self.matrix[indices], self.targets[indices], self.weights[indices])
 
     @cached_property
     def _walks(self) -> list[MemberRows]:
@@ -220,11 +220,11 @@ class NewRows:
             walk.online[:] = np.nan
         return walks
 
-    def margins(self, places: np.ndarray = NO_PLACES, order: Any = None) -> np.ndarray:
-        """Return predictions (n, K) of the base mixture, with the columns at ``places`` permuted by ``order``."""
+    def margins(self, indices: np.ndarray = NO_INDICES, order: Any = None) -> np.ndarray:
+        """Return predictions (n, K) of the base mixture, with the columns at ``indices`` permuted by ``order``."""
         matrix = self.matrix.copy()
-        if len(places):
-            matrix[:, places] = matrix[order][:, places]
+        if len(indices):
+            matrix[:, indices] = matrix[order][:, indices]
         predictions = self.pool.members.asleep(len(matrix))
         for part, walk in zip(self.parts, self._walks, strict=True):
             walk.walk(matrix[part.rows])
@@ -247,11 +247,11 @@ class NewRows:
         """
         n, losses = len(self.targets), self.losses(self.margins(), output)
         repeats = int(np.clip(MOST_PREDICTIONS // (8 * n * max(len(columns), 1)), 1, MOST_REPEATS))
-        for places in columns:
-            draws, risen = np.random.default_rng(self.learned), np.zeros(n)
+        for indices in columns:
+            draws, increases = np.random.default_rng(self.learned), np.zeros(n)
             for _ in range(repeats):
-                risen += (self.losses(self.margins(places, self.order(draws)), output) - losses) / repeats
-            yield self.mean(risen)
+                increases += (self.losses(self.margins(indices, self.order(draws)), output) - losses) / repeats
+            yield self.mean(increases)
 
     def rises_of_pairs(self, columns: list[np.ndarray], pairs: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
         """Return the increase of the mean loss without the joint effect of each pair, and its standard error."""
@@ -259,10 +259,10 @@ class NewRows:
         joint = np.zeros((len(pairs), *margins.shape))
         for _ in range(DRAWS):
             order = self.order(draws)
-            single = [self._centred(self.margins(places, order)) for places in columns]
+            single = [self._centred(self.margins(indices, order)) for indices in columns]
             for effect, (first, second) in zip(joint, pairs, strict=True):
-                places = np.concatenate([columns[first], columns[second]])
-                both = self._centred(self.margins(places, order))
+                indices = np.concatenate([columns[first], columns[second]])
+                both = self._centred(self.margins(indices, order))
                 effect += ((margins - single[first]) - (single[second] - both)) / DRAWS
         losses = self.losses(self._normalised(margins))
         return (self.mean(self.losses(self._normalised(margins - effect)) - losses) for effect in joint)
@@ -279,16 +279,16 @@ class NewRows:
         """Return row numbers (n,), permuted within each part."""
         return np.concatenate([draws.permutation(part.rows) for part in self.parts])
 
-    def mean(self, risen: np.ndarray) -> tuple[float, float]:
+    def mean(self, increases: np.ndarray) -> tuple[float, float]:
         """Return the weighted mean of a quantity (n,) over the rows, and its standard error.
 
         The variance is doubled in cross-validation, where the training rows of the parts overlap.
         """
         weights = self.weights / self.weights.max()
         weights = weights / weights.sum()
-        unit = float(np.abs(risen).max()) or 1.0  # squares are finite
-        mean, times = float(weights @ (risen / unit)), min(len(self.parts), 2)
-        return unit * mean, unit * float(np.sqrt(times * (weights**2) @ (risen / unit - mean) ** 2))
+        unit = float(np.abs(increases).max()) or 1.0  # squares are finite
+        mean, times = float(weights @ (increases / unit)), min(len(self.parts), 2)
+        return unit * mean, unit * float(np.sqrt(times * (weights**2) @ (increases / unit - mean) ** 2))
 
     def losses(self, margins: np.ndarray, output: int | None = None) -> np.ndarray:
         """Return the losses (n,) of predictions (n, K), which are numbers or log-probabilities."""
@@ -308,9 +308,9 @@ def _later(pool: Any, digests: np.ndarray) -> list[Judged]:
     growth = pool.members.growth
     chosen_anew = len(growth.columns.bundles.counts) > 0  # each generation selects its columns from sparse features
     table_keys = [] if chosen_anew else growth.columns.keys
-    candidates = (_born(growth, age) for age in (PREVIOUS, NEWEST))
-    know_all = (some for some in candidates if some and np.isin(table_keys, some[0][3].keys).all())
-    generations = next(know_all, None)
+    candidates = (_newborn(growth, age) for age in (PREVIOUS, NEWEST))
+    complete = (entries for entries in candidates if entries and np.isin(table_keys, entries[0][3].keys).all())
+    generations = next(complete, None)
     if generations is None:
         return []
     is_later = ~np.any([generation.knows(digests) for *_, generation in generations], axis=0)
@@ -319,10 +319,10 @@ def _later(pool: Any, digests: np.ndarray) -> list[Judged]:
     return [Judged(generations, np.flatnonzero(is_later))]
 
 
-def _born(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
+def _newborn(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
     """Return the generations of this age that were grown on all rows, without later corrections."""
-    named = (one for one in growth.generations() if one[0] == WHOLE and one[2] == age)
-    return [(clock, kind, age, generation.as_born()) for clock, kind, age, generation in named]
+    entries = (entry for entry in growth.generations() if entry[0] == WHOLE and entry[2] == age)
+    return [(clock, kind, age, generation.as_born()) for clock, kind, age, generation in entries]
 
 
 def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
@@ -331,7 +331,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
     Rows of the same observation, or group, are in the same third.
     """
     third = mixed(kept["digests"]) % np.uint64(THIRDS)
-    parts, newest = list[Judged](), _born(growth, NEWEST)
+    parts, newest = list[Judged](), _newborn(growth, NEWEST)
     is_table = len(growth.columns.bundles.counts) == 0
     keys = np.sort(np.array(growth.columns.keys if is_table or not newest else newest[0][3].keys, np.int64))
     for turn in range(THIRDS if len(third) <= FEW else 1):
@@ -342,7 +342,7 @@ def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
         columns = np.ascontiguousarray(kept["columns"][learned][:, growth.columns.places(keys)])
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
         birth = Birth(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
-        grown = [(kind, Generation.grown(birth, kind, one.inherited, False)) for _, kind, _, one in newest]
-        generations = [(WHOLE, kind, NEWEST, one.as_born()) for kind, one in grown if one is not None]
+        grown = [(kind, Generation.grown(birth, kind, old.inherited, False)) for _, kind, _, old in newest]
+        generations = [(WHOLE, kind, NEWEST, new.as_born()) for kind, new in grown if new is not None]
         parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
     return parts

@@ -101,8 +101,8 @@ class Member(NamedTuple):
         return log_probabilities(margins, self.width, self.rows) if self.width else margins
 
     def _margins(self, values: list[np.ndarray]) -> np.ndarray:
-        born, *others = (values[part] for part in self.parts)
-        return sum(others, log_probabilities(born, self.n_late, self.rows) if self.n_late else born)
+        original, *others = (values[part] for part in self.parts)
+        return sum(others, log_probabilities(original, self.n_late, self.rows) if self.n_late else original)
 
     def pulled_back(self, values: list[np.ndarray], gradient: np.ndarray) -> list[np.ndarray]:
         """Convert derivatives (n, Q, K) in the prediction to derivatives (n, Q, k) in the values of the parts."""
@@ -228,17 +228,17 @@ def _share_out(contributions: np.ndarray, category: np.ndarray, term_of: np.ndar
 
 def _margins_of(trees: Trees, part: Part) -> Part:
     """Convert a part of the sums of trees to a part of margins."""
-    least, one = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
+    least, is_binary = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
     if not (trees.is_averaged and least > 0.0):
         return part
-    part = part._replace(start=np.clip(part.start, least, 1.0 - least if one else np.inf))
+    part = part._replace(start=np.clip(part.start, least, 1.0 - least if is_binary else np.inf))
 
     def margins(shares: np.ndarray) -> np.ndarray:
-        shares = np.clip(shares, least, 1.0 - least if one else np.inf)
-        return np.log(shares) - np.log1p(-shares) if one else np.log(shares)
+        shares = np.clip(shares, least, 1.0 - least if is_binary else np.inf)
+        return np.log(shares) - np.log1p(-shares) if is_binary else np.log(shares)
 
     start, change = margins(part.start), part.terms.sum(axis=1)
-    slopes = np.tile(1.0 / (part.start * (1.0 - part.start) if one else part.start), (len(change), 1))  # of short lines
+    slopes = np.tile(1.0 / (part.start * (1.0 - part.start) if is_binary else part.start), (len(change), 1))
     np.divide(margins(part.start + change) - start, change, out=slopes, where=np.abs(change) > SHORT)
     return Part(start, part.terms * slopes[:, None])
 
@@ -259,13 +259,13 @@ class LinearModelTerms:
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """Return the parts of rows (n, c)."""
-        away = design(columns, *self.model[:4]) - self.means
-        return [self._part(away, weights) for weights in self.model.weights]
+        centred = design(columns, *self.model[:4]) - self.means
+        return [self._part(centred, weights) for weights in self.model.weights]
 
-    def _part(self, away: np.ndarray, weights: np.ndarray) -> Part:
+    def _part(self, centred: np.ndarray, weights: np.ndarray) -> Part:
         """Return the part of a model with weights (d, k)."""
         weights = np.clip(weights, -MOST_SQUARED, MOST_SQUARED)
-        terms = np.einsum("nd,dk,dt->ntk", away, weights, self.indicators, optimize=True)
+        terms = np.einsum("nd,dk,dt->ntk", centred, weights, self.indicators, optimize=True)
         return Part(self.means @ weights, terms)
 
 
@@ -290,13 +290,13 @@ class PoolTerms:
         mixture_members = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
         for clock, kind, age, generation, columns, terms in self.generations:
-            born, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
-            late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
-            for version in range(len(born)):
+            new_parts, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
+            n_late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
+            for version in range(len(new_parts)):
                 used = [first + version] if is_linear or not version else [first, first + version]
                 place = members.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
-                    mixture_members.append(Member(place, used, width, generation.rows, late))
-            parts += born
+                    mixture_members.append(Member(place, used, width, generation.rows, n_late))
+            parts += new_parts
         finite = [Part(*(np.clip(numbers, -MOST_SQUARED, MOST_SQUARED) for numbers in part)) for part in parts]
         return finite, [member for member in mixture_members if member.place in self.used]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_PLACES = {  # modules have other names than functions, since importing a module sets an attribute of its name
+_MODULES = {  # modules have other names than functions, since importing a module sets an attribute of its name
     "play": "playing",
     "Result": "playing",
     "check": "checking",
@@ -43,14 +43,14 @@ _PLACES = {  # modules have other names than functions, since importing a module
     "OnlineRegularized": "regularized_sgd",
     "SubgradientMethod": "subgradient",
 }
-__all__ = list(_PLACES)
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'tunefree.papers' has no attribute {name!r}")
-    return getattr(import_module(f"tunefree.papers.{_PLACES[name]}"), name)
+    return getattr(import_module(f"tunefree.papers.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return list(_PLACES)
+    return list(_MODULES)

@@ -79,18 +79,18 @@ def _play(learner: Any, loss: str, classes: int, seed: int = 0) -> Result:
 
 def _repeats(learner: Any, name: str, loss: str, classes: int) -> str:
     result = _play(learner, loss, classes)
-    again = play(result.algorithm, *_stream(0, classes), loss=loss)
-    same = np.array_equal(result.predictions, again.predictions)
+    second = play(result.algorithm, *_stream(0, classes), loss=loss)
+    same = np.array_equal(result.predictions, second.predictions)
     assert same, f"{name} remembers an earlier stream; begin() must forget everything but the parameters"
     return "begin() forgets earlier streams, and a stream has the same predictions each time"
 
 
 def _predicts_first(learner: Any, name: str, loss: str, classes: int) -> str:
     X, y = _stream(1, classes)
-    other = y.copy()
-    other[len(y) // 2 :] = np.roll(y[len(y) // 2 :], 1)
+    changed = y.copy()
+    changed[len(y) // 2 :] = np.roll(y[len(y) // 2 :], 1)
     half = len(y) // 2 + 1
-    first, second = play(learner, X, y, loss).predictions[:half], play(learner, X, other, loss).predictions[:half]
+    first, second = play(learner, X, y, loss).predictions[:half], play(learner, X, changed, loss).predictions[:half]
     assert np.array_equal(first, second), f"{name} predicts rows by targets that come later"
     return "a prediction depends on no target of its round or later"
 

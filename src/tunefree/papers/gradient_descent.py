@@ -89,8 +89,8 @@ class FixedRates(GradientDescent):
         """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2; infinite if eta_i = 0 and u_i is not 0."""
         u, eta = comparator.weights, self._rates(comparator.weights.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            away = np.where(u == 0.0, 0.0, u**2 / (2.0 * eta))
-        return Bound(float((away + 0.5 * eta * gradient_norms(result) ** 2).sum()), f"{PAPER}, Appendix A")
+            comparator_terms = np.where(u == 0.0, 0.0, u**2 / (2.0 * eta))
+        return Bound(float((comparator_terms + 0.5 * eta * gradient_norms(result) ** 2).sum()), f"{PAPER}, Appendix A")
 
     def _rates(self, shape: tuple[int, ...]) -> np.ndarray:
         """Return the rates eta_i, broadcast to (d, K)."""

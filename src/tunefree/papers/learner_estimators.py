@@ -112,9 +112,9 @@ class Proved:
             raise ValueError(
                 f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
             )
-        places = [self.classes_.tolist().index(label) for label in model.classes]
+        order = [self.classes_.tolist().index(label) for label in model.classes]
         weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
-        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
+        weights = weights[:, order] if model.n_outputs > 1 else -weights if order == [1, 0] else weights
         return theorem_of(self._learned, weights)
 
 
@@ -177,10 +177,10 @@ class Stakes(SingleLearner):
         """Return the settings a and b of the learner, in units of the Lipschitz constant of the loss."""
         loss = loss_of(self._task, self.loss)
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
-        named = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
-        return {"a": a, "b": b} | named
+        given = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        return {"a": a, "b": b} | given
 
-    def _know_rounds(self, rounds: int) -> None:
+    def _set_rounds(self, rounds: int) -> None:
         """Set b to sqrt(2 a L T) for T rounds, as in the paper's experiments, if it would grow with the rounds."""
         model = self._learned.model
         for member in model.linear.members or model.predictor.bank.members:
@@ -311,8 +311,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
-        some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
-        check_memory(self._learned.model.predictor.bank, some, n_rows(X))
+        sample = part(X, 0, validation.BLOCK)._replace(constant=0.0)
+        check_memory(self._learned.model.predictor.bank, sample, n_rows(X))
         super()._passes(X, y, weight, group, *callbacks)
 
     def _check_parameters(self) -> None:

@@ -73,11 +73,11 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     if not isinstance(loss, str):
         return OneMargin(loss, type(loss).__name__), y.astype(np.float64)
     name = kind_of(loss)
-    of_classes = name in names("classification")
-    if not of_classes and name not in names("regression"):
+    is_classification = name in names("classification")
+    if not is_classification and name not in names("regression"):
         known = ", ".join(dict.fromkeys(names("classification") + names("regression")))
         raise ValueError(f"there is no loss {name!r}; choose one of {known}")
-    if not of_classes or (loss == "square" and np.issubdtype(y.dtype, np.number)):
+    if not is_classification or (loss == "square" and np.issubdtype(y.dtype, np.number)):
         return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) > 2:

@@ -137,9 +137,9 @@ class PiSTOL(PiSTOLParameters, KernelAlgorithm):
         Here the sum is up to T, as in the proof.
         """
         sizes = result.sizes
-        lacking = self.reason_against(result, sizes.max(), math.inf if self.normalised else LARGEST_NORM, "||k(x, .)||")
-        if lacking:
-            return lacking
+        reason = self.reason_against(result, sizes.max(), math.inf if self.normalised else LARGEST_NORM, "||k(x, .)||")
+        if reason:
+            return reason
         L, a, T = self.lipschitz, self.a_used / self.lipschitz, result.rounds
         b = (math.sqrt(2.0 * self.a_used * L * result.stream.rounds) if self.b == "horizon" else float(self.b)) / L
         slopes = np.abs(result.slopes.reshape(T, -1)) / L
@@ -199,9 +199,9 @@ class CoordinatePiSTOL(PiSTOLParameters):
 
     def bound(self, result: Any, comparator: Any) -> Bound:
         """Corollary 3 of Appendix A, with sums up to T as in :meth:`PiSTOL.bound`."""
-        lacking = self.reason_against(result, float(np.abs(result.X).max()), LARGEST_NORM, "|x_i|")
-        if lacking:
-            return lacking
+        reason = self.reason_against(result, float(np.abs(result.X).max()), LARGEST_NORM, "|x_i|")
+        if reason:
+            return reason
         L, T = self.lipschitz, result.rounds
         paths = np.abs(result.X).T @ np.abs(result.slopes.reshape(T, -1)) / L
         largest = np.broadcast_to(np.abs(comparator.weights).max(axis=0), paths.shape)

@@ -226,9 +226,9 @@ def play_rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any
         losses[t], slopes[t] = loss.value(y, predictions[t]), loss.slope(y, predictions[t])
         algorithm.update(x, slopes[t].copy())
         if t + 1 in stops:
-            last, of_last = _weights(algorithm, stream), share(t + 2)
+            last, last_share = _weights(algorithm, stream), share(t + 2)
             averages_last = getattr(algorithm, "averages_last", False)
-            average = (total + of_last * last) / (shares + of_last) if averages_last else total / shares
+            average = (total + last_share * last) / (shares + last_share) if averages_last else total / shares
             functions.append((last, average))
     return Played(predictions, losses, slopes, functions)
 

@@ -86,10 +86,10 @@ class ScInOL1(ScInOL):
     def predict(self, x: np.ndarray) -> np.ndarray:
         self.observe(x)
         # beta_{t,i} = min(beta_{t-1,i}, epsilon (S_{t-1,i}^2 + M_{t,i}^2) / (x_{t,i}^2 t))
-        seen = x != 0
+        nonzero = x != 0
         with np.errstate(over="ignore"):
-            limit = self.epsilon * (self.spread[seen] / x[seen, None]) ** 2 / self.t
-        self.beta[seen] = np.minimum(self.beta[seen], limit)
+            limit = self.epsilon * (self.spread[nonzero] / x[nonzero, None]) ** 2 / self.t
+        self.beta[nonzero] = np.minimum(self.beta[nonzero], limit)
         return x @ self.weights
 
     @property

@@ -142,8 +142,8 @@ class ExponentialRate(NamedTuple):
 
     def _per_round(self) -> float:
         self._check()
-        of_slopes = self.slope_bound * self.kernel_bound * self.kernel_bound
-        return (self.margin * self.regularization / of_slopes) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
+        slope_scale = self.slope_bound * self.kernel_bound * self.kernel_bound
+        return (self.margin * self.regularization / slope_scale) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
 
     def _check(self) -> None:
         numbers = self._asdict()

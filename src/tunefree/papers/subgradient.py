@@ -79,17 +79,17 @@ class Path(NamedTuple):
 
     def last(self, t: int) -> np.ndarray:
         """Return the coefficients (p, K) of f_t."""
-        return self.coefficients[self._place(t)]
+        return self.coefficients[self._index(t)]
 
     def average(self, t: int) -> np.ndarray:
         """Return the coefficients (p, K) of a_t (2)."""
-        place = self._place(t)
-        steps = self.records["step"][: place + 1]
-        return np.tensordot(steps, self.coefficients[: place + 1], 1) / steps.sum()
+        index = self._index(t)
+        steps = self.records["step"][: index + 1]
+        return np.tensordot(steps, self.coefficients[: index + 1], 1) / steps.sum()
 
     def best(self, t: int) -> np.ndarray:
         """Return the coefficients (p, K) of b_t (3)."""
-        return self.coefficients[self.places_of_best()[self._place(t)]]
+        return self.coefficients[self.places_of_best()[self._index(t)]]
 
     def places_of_best(self) -> np.ndarray:
         """Return the index of b_t among the iterates, for each t; shape (T,)."""
@@ -97,7 +97,7 @@ class Path(NamedTuple):
         is_least = np.r_[True, errors[1:] < np.minimum.accumulate(errors)[:-1]]
         return np.maximum.accumulate(np.where(is_least, np.arange(len(errors)), 0))
 
-    def _place(self, t: int) -> int:
+    def _index(self, t: int) -> int:
         if not 1 <= t <= len(self.records):
             raise ValueError(f"there are iterates 1 to {len(self.records)}, not {t}")
         return t - 1
