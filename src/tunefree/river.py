@@ -24,8 +24,8 @@ from tunefree.pool.targets import Labels, check_room, is_missing, label_of_row, 
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
-FEATURES = 64  # initial capacity of models
-MOST_WAITING = 256  # rows learned together
+INITIAL_FEATURES = 64  # initial capacity of models
+BATCH_ROWS = 256  # rows learned together
 
 
 def _cells(x: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -136,7 +136,7 @@ class _Pooled(_Learner):
         return {"check_bounded_memory_growth"}  # rows are kept for trees; the test has too few to reach the bound
 
     def __init__(self) -> None:
-        self._pool = Model(self._task, n_features=FEATURES)
+        self._pool = Model(self._task, n_features=INITIAL_FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[dict[Any, Any], Any]] = []
         self._labels: set[Any] = set()  # includes labels of waiting rows
@@ -148,7 +148,7 @@ class _Pooled(_Learner):
                 self._labels.add(target)
             self._columns.add(row)
             self._waiting.append((row, target))
-            if len(self._waiting) == MOST_WAITING:
+            if len(self._waiting) == BATCH_ROWS:
                 self._learn_waiting()
 
     def _learn_waiting(self) -> None:
@@ -176,7 +176,7 @@ class _Pooled(_Learner):
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block(rows))
 
-    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
+    def _conformal_inputs(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
         """Return the model, the row as a block, its prediction, and the coverage as an array (1,)."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
@@ -195,7 +195,7 @@ class _Linear(_Learner):
 
     def __init__(self, epsilon: float = 1.0) -> None:
         self.epsilon = epsilon
-        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=FEATURES)
+        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=INITIAL_FEATURES)
         self._features: dict[Any, int] = {}  # name, or (name, string) -> feature from 1, in order of first appearance
 
     def _block(self, rows: list[dict[Any, Any]], learning: bool) -> Block:
@@ -240,7 +240,7 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def _shares(self, rows: list[dict[Any, Any]]) -> list[dict[Any, float]]:
+    def _probabilities(self, rows: list[dict[Any, Any]]) -> list[dict[Any, float]]:
         """Return the probabilities of the known classes for each row."""
         classes = self._model.classes
         if len(classes) < 2:
@@ -255,12 +255,12 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
         return shares
 
     def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        return self._shares([_cells(x)])[0]
+        return self._probabilities([_cells(x)])[0]
 
     def predict_proba_many(self, X: Any) -> Any:
         import pandas as pd
 
-        shares = [list(row_shares.values()) for row_shares in self._shares(_rows(X))]
+        shares = [list(row_shares.values()) for row_shares in self._probabilities(_rows(X))]
         return pd.DataFrame(shares, index=X.index, columns=pd.Index(self._model.classes, tupleize_cols=False))
 
 
@@ -361,7 +361,7 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """Predict a set of labels. Along any stream, the proportion of covered labels tends to ``coverage``."""
-        model, row, margins, coverages = self._conformal(x, coverage)
+        model, row, margins, coverages = self._conformal_inputs(x, coverage)
         in_set = class_sets(model, row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
@@ -393,6 +393,6 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         tuple of float
             Lower and upper end, which may be infinite after too many targets were not covered.
         """
-        model, row, prediction, coverages = self._conformal(x, coverage)
+        model, row, prediction, coverages = self._conformal_inputs(x, coverage)
         low, high = target_intervals(model, row, prediction, coverages)[0, 0].tolist()
         return low, high

@@ -19,10 +19,10 @@ from tunefree.plotting.generations import draw_weights
 from tunefree.plotting.style import DARK, escaped, pyplot
 from tunefree.pool.model import Model
 
-ACROSS = 3  # panels per row
-INCHES = 2.4, 1.75  # width and height of a panel
-AROUND = 0.95  # inches above and below the panels
-CHARACTERS = 20  # characters of the note per inch
+PANELS_PER_ROW = 3  # panels per row
+PANEL_INCHES = 2.4, 1.75  # width and height of a panel
+MARGIN_INCHES = 0.95  # inches above and below the panels
+CHARACTERS_PER_INCH = 20  # characters of the note per inch
 INCHES_OF_GENERATIONS = 7.6, 3.4
 LEGEND: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 LEGEND |= {"fontsize": 8.5, "title_fontsize": 8.5, "alignment": "left"}
@@ -111,11 +111,11 @@ class CurveDisplay:
     @property
     def inches(self) -> tuple[float, float]:
         """Width and height of a new figure."""
-        return max(INCHES[0] * self._across, 4.8), INCHES[1] * self._down + AROUND
+        return max(PANEL_INCHES[0] * self._across, 4.8), PANEL_INCHES[1] * self._down + MARGIN_INCHES
 
     @property
     def _across(self) -> int:
-        return 2 if len(self.picture.curves) == 4 else min(ACROSS, len(self.picture.curves))
+        return 2 if len(self.picture.curves) == 4 else min(PANELS_PER_ROW, len(self.picture.curves))
 
     @property
     def _down(self) -> int:
@@ -140,7 +140,7 @@ class CurveDisplay:
             legend.get_title().set_ha("left")
         else:
             figure.suptitle(title, x=0.01, ha="left", size=9)
-        note = textwrap.fill(escaped(self.picture.note), int(CHARACTERS * self.inches[0]))
+        note = textwrap.fill(escaped(self.picture.note), int(CHARACTERS_PER_INCH * self.inches[0]))
         figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color=DARK)
 
 

@@ -82,7 +82,7 @@ class LinearRegressor(SingleLearner, OnlineRegressorBase):
 
 
 @estimator
-class Named(SingleLearner):
+class NamedLearner(SingleLearner):
     """Base class of estimators whose learner is chosen by name, with settings."""
 
     learner: str = field_of(Parameter(f"A linear learner by its name: {', '.join(ALL)}."), "scinol2", kw_only=False)
@@ -106,7 +106,7 @@ class Named(SingleLearner):
 
 
 @estimator
-class OnlineClassifier(Named, LinearClassifier):
+class OnlineClassifier(NamedLearner, LinearClassifier):
     """A linear classifier trained by an online algorithm that the papers propose, or compare with theirs.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeClassifier` combines several of the algorithms.
@@ -123,7 +123,7 @@ class OnlineClassifier(Named, LinearClassifier):
 
 
 @estimator
-class OnlineRegressor(Named, LinearRegressor):
+class OnlineRegressor(NamedLearner, LinearRegressor):
     """A linear regressor trained by an online algorithm that the papers propose, or compare with theirs.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeRegressor` combines several of the algorithms.

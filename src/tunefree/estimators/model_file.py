@@ -43,7 +43,7 @@ ESTIMATORS = Registry(
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # kind of dtype -> type of targets in files
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # kind of dtype -> type of labels; others are saved by dtype name
 _LABELS = {str, int, float, bool}  # types of labels that files can hold
-IN_PLANS = {"target": "target", "group": "groups", "exposure": "exposure"}  # role of a column -> field of the plan
+PLAN_FIELDS = {"target": "target", "group": "groups", "exposure": "exposure"}  # role of a column -> field of the plan
 
 
 class Saving:
@@ -157,7 +157,7 @@ class Saving:
             encoder = _with_role_names(encoder, self, trained, target)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
+        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in PLAN_FIELDS.items()}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
@@ -297,7 +297,7 @@ def _with_role_names(encoder: TableEncoder, estimator: Any, trained: Trained, ta
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    in_plan = {role: name for role, field in IN_PLANS.items() if (name := getattr(trained.plan, field)) is not None}
+    in_plan = {role: name for role, field in PLAN_FIELDS.items() if (name := getattr(trained.plan, field)) is not None}
     names = {"target": "target", **estimator._role_names, **in_plan} | ({"target": target} if target else {})
     for role, name in names.items():
         while name in column_names:

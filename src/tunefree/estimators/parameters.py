@@ -17,7 +17,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.pool import views
 
 Estimator = TypeVar("Estimator")
-OF_LOSSES = {
+LOSS_REMARKS = {
     "classification": "With several classes the logistic loss is multinomial, and the other losses are one-vs-rest.",
     "regression": "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; a "
     "colon precedes the parameter of a loss. 'poisson', 'tweedie:1.5' and 'gamma' predict the mean of counts and "
@@ -42,8 +42,8 @@ RECORDS = {
     ),
     "warm_start": Parameter("Whether ``fit`` continues from the current model instead of starting a new one."),
     "class_weight": Parameter(
-        "Weights of the classes, which multiply the sample weights; 1 for missing classes. ``'balanced'``, only for "
-        "``fit``: inversely proportional to the total weights of the classes.",
+        "Weights of the classes, which multiply the sample weights; classes that are not named have 1. ``'balanced'``, "
+        "only for ``fit``: inversely proportional to the total weights of the classes.",
         types="dict, 'balanced' or None",
     ),
     "verbose": Parameter(
@@ -122,4 +122,4 @@ def loss_of_task(task: str, default: str, remark: str = "") -> Any:
     'square, absolute, absolute-power:P'
     """
     *names, last = losses.usage(task)
-    return field_of(Parameter(f"{', '.join(names)} or {last}. {OF_LOSSES[task]} {remark}".strip()), default)
+    return field_of(Parameter(f"{', '.join(names)} or {last}. {LOSS_REMARKS[task]} {remark}".strip()), default)

@@ -32,10 +32,10 @@ from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import leaks_of
 
-EVERY = 4  # every fourth point of the history, so two per doubling of the rows
+HISTORY_STEP = 4  # every fourth point of the history, so two per doubling of the rows
 
 
-class Evaluating(Callback):
+class EvaluationSets(Callback):
     """Evaluates the evaluation sets of ``fit`` along the pass.
 
     The arguments have the form of LightGBM's. With ``verbose`` a line is printed at each point. Predictions are made by
@@ -68,7 +68,7 @@ class Evaluating(Callback):
                 self.sets[names[k]] = rows, *estimator._evaluated(y, weight, exposures[k])
             except ValueError as error:
                 raise DataError(str(error), f"eval_set[{k}]") from None
-        self.points = POINTS[::EVERY] if pairs or verbose else ()
+        self.points = POINTS[::HISTORY_STEP] if pairs or verbose else ()
 
     def step(self, trained: Any, step: Step) -> None:
         """Evaluate the sets if these rows reached a point of the history."""
@@ -100,15 +100,15 @@ def _per_set(name: str, values: Any, n: int) -> list[Any]:
 
 
 @estimator
-class Pooled(OnlineEstimator):
+class PoolEstimator(OnlineEstimator):
     """Base class of :class:`TuneFreeClassifier` and :class:`TuneFreeRegressor`.
 
     The model is a mixture of members. All members predict a row before they learn it. There are two kinds of members:
 
-    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
+    - Generations are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
       rows logistic or ridge regression. New generations are grown as rows arrive, and the two newest of each kind
       predict. Online learners [3]_ correct the values of the leaves of their trees after each row.
-    - A few *online linear learners* on standardised columns, the only members for sparse rows of many features.
+    - A few online linear learners on standardised columns, the only members for sparse rows of many features.
 
     The mixture is a weighted mean of the members' probabilities [4]_, or in regression of their predictions [5]_. Its
     weights follow the members' losses. Corrections learn weights of the members' differences from this mean. Each row
@@ -144,7 +144,7 @@ class Pooled(OnlineEstimator):
         self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
         """Make the pass of ``fit`` over the rows, evaluate the sets along it, and finish the training."""
-        evaluating = Evaluating(self, bool(self.verbose), *sets)
+        evaluating = EvaluationSets(self, bool(self.verbose), *sets)
         rounds = validation.rounds_in_order(weight, group)
         if self.shuffle:
             digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
@@ -214,7 +214,7 @@ class Pooled(OnlineEstimator):
 
 
 @estimator
-class TuneFreeClassifier(Pooled, OnlineClassifierBase):
+class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
     """A classifier without hyperparameters to tune: a mixture of trees that learn online and linear online learners.
 
     Examples
@@ -299,7 +299,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         Raises
         ------
         ModelError
-            If there is too little evidence for a coverage. The message says how much would do.
+            If there is too little evidence for a coverage. The message states how much is needed.
 
         Examples
         --------
@@ -326,7 +326,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
 
 @estimator
-class TuneFreeRegressor(Pooled, OnlineRegressorBase):
+class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
     """A regressor without hyperparameters to tune: a mixture of trees that learn online and linear online learners.
 
     Examples
@@ -399,7 +399,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Raises
         ------
         ModelError
-            If there is too little evidence for a level. The message says how much would do.
+            If there is too little evidence for a level. The message states how much is needed.
 
         Examples
         --------
@@ -431,7 +431,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Raises
         ------
         ModelError
-            If there is too little evidence for a coverage. The message says how much would do.
+            If there is too little evidence for a coverage. The message states how much is needed.
 
         Examples
         --------

@@ -24,8 +24,8 @@ from tunefree.pool.targets import is_missing
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows copied at a time, so that a reordered pass needs no copy of the table
-WHOLE = "biu"  # kinds of dtypes of integer labels
-OF_STRINGS = (
+INTEGER_KINDS = "biu"  # kinds of dtypes of integer labels
+STRINGS_IN_ARRAY = (
     "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
     "by set_output(transform='pandas') of a ColumnTransformer or pipeline, or encode categories there, such as by "
     "OneHotEncoder"
@@ -57,7 +57,7 @@ def plain(labels: Any) -> Any:
 
 def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless y has class labels."""
-    if len(y) == 1 and y.dtype.kind in WHOLE:
+    if len(y) == 1 and y.dtype.kind in INTEGER_KINDS:
         return
     if y.dtype.kind == "O":
         types = {type(label): index for index, label in reversed([*enumerate(y)])}
@@ -102,7 +102,7 @@ def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
     """Return whether scikit-learn's validation would return these targets or labels unchanged."""
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
-    return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in WHOLE
+    return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in INTEGER_KINDS
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
@@ -112,7 +112,7 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     except ValueError as error:
         problem = str(error).splitlines()[0]
         if problem.startswith("could not convert string to float"):
-            raise ValueError(f"{problem}. {OF_STRINGS}") from None
+            raise ValueError(f"{problem}. {STRINGS_IN_ARRAY}") from None
         if not problem.startswith("Input X contains NaN"):
             raise
         where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"

@@ -40,7 +40,7 @@ from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
 
 MOST_NUMBERS = 2**22  # limit on the size of intermediate arrays
-PIECE = 512  # maximum number of rows processed at a time
+BATCH_ROWS = 512  # maximum number of rows processed at a time
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
 POINTS, WEIGHTS = (POINTS + 1.0) / 2.0, WEIGHTS / 2.0  # rescaled to the interval [0, 1]
 
@@ -96,10 +96,10 @@ class Decomposition:
         n_parts = 1 if self.pool is None else len(self._pool_terms.used)
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
-        step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, PIECE))
+        step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, BATCH_ROWS))
         function = self._learner_contributions if self.pool is None else self._pool_contributions
-        pieces = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
-        return np.concatenate([np.empty((0, n_terms, n_outputs)), *pieces])
+        batches = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        return np.concatenate([np.empty((0, n_terms, n_outputs)), *batches])
 
     def _learner_contributions(self, X: Any) -> np.ndarray:
         (margins,) = self._linear.parts(X)

@@ -21,15 +21,15 @@ from tunefree.explanation.importance import Importance, importance, margin_name
 from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 
-FINENESS = 24  # points of a numeric curve
+GRID_POINTS = 24  # points of a numeric curve
 MOST_ROWS = 100  # rows that are averaged
-INNER = (0.1, 0.9)  # quantiles of the curves of single rows that bound the band
-FEW = 12  # up to this number of distinct values, each one is a point of the curve
-CUT = 0.005  # quantile of the rows at which a numeric curve ends on each side
-MOST_BARS = 12  # maximum number of codes drawn
+BAND = (0.1, 0.9)  # quantiles of the curves of single rows that bound the band
+FEW_VALUES = 12  # up to this number of distinct values, each one is a point of the curve
+TAIL = 0.005  # quantile of the rows at which a numeric curve ends on each side
+MOST_CODES = 12  # maximum number of codes drawn
 MOST_CLASSES = 6  # maximum number of classes drawn
-SMALL = 0.2  # parts whose range is below this fraction of the largest range in their column are not drawn
-LEAST = 0.01  # columns below this fraction of the largest importance are drawn only on request
+FLAT = 0.2  # parts whose range is below this fraction of the largest range in their column are not drawn
+MINOR = 0.01  # columns below this fraction of the largest importance are drawn only on request
 CALENDAR = {"[month]": calendar.month_abbr[1:], "[weekday]": list(calendar.day_abbr)}  # labels of parts of dates
 
 
@@ -92,7 +92,7 @@ def picture(
     ranked = ranked or importance(decomposition, outputs[0] if target is not None else None)
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
-        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= LEAST * max(ranked.sizes, default=0.0))
+        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= MINOR * max(ranked.sizes, default=0.0))
         terms, part_terms = ranked.terms[does_matter][:max_curves], decomposition.terms.part_terms[:-1]
         parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
         axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
@@ -113,7 +113,7 @@ def picture(
         curves = margins(together([_with_value(rows, axis, value) for value in axis.values]))
         curves = curves.reshape(len(axis.values), n_rows(rows), -1)
         mean, missing = curves.mean(axis=1), None
-        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), INNER, axis=1)
+        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), BAND, axis=1)
         if axis.missing is not None:
             missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
             missing = margins(missing_rows).mean(axis=0)
@@ -162,7 +162,7 @@ def _most_variable(curves: list[Curve], columns: list[str]) -> list[Curve]:
         name: max(size for column, size in zip(columns, ranges, strict=True) if column == name) for name in columns
     }
     return [
-        curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= SMALL * largest[column]
+        curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= FLAT * largest[column]
     ]
 
 
@@ -181,7 +181,7 @@ def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis
 def _note(n_rows: int, is_of_loss: bool) -> str:
     """Return the caption of the figure."""
     measure = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
-    low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
+    low, high = (f"{100 * quantile:.0f} %" for quantile in BAND)
     return (
         f"Lines and points: mean over {n_rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
@@ -218,7 +218,7 @@ def _axis_of_numbers(rows: Block, layout: Layout, part: int, index: int) -> Axis
 
 def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis | None:
     values_seen, counts = np.unique(rows.codes[:, index], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_BARS]
+    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_CODES]
     labels = [layout.label(int(values_seen[j])) for j in often]
     are_numbers = all(label.isdigit() or label == MISSING for label in labels)
     keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
@@ -235,11 +235,11 @@ def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis 
 def _grid(values: np.ndarray) -> np.ndarray:
     """Return the points of a numeric curve: all distinct values if few, else a grid between extreme quantiles."""
     different = np.unique(values)
-    if len(different) <= FEW:
+    if len(different) <= FEW_VALUES:
         return different
-    low, high = np.quantile(values, [CUT, 1.0 - CUT], method="nearest")
+    low, high = np.quantile(values, [TAIL, 1.0 - TAIL], method="nearest")
     low, high = (low, high) if low < high else (different[0], different[-1])
-    return np.linspace(low, high, FINENESS)
+    return np.linspace(low, high, GRID_POINTS)
 
 
 def _with_value(rows: Block, axis: Axis, value: Any) -> Block:

@@ -42,16 +42,16 @@ from tunefree.pool.members import MemberRows
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # rows for importances by contributions
-CHANCE = 0.05  # probability that the importance of any useless column exceeds its noise
+ERROR_RATE = 0.05  # probability that the importance of any useless column exceeds its noise
 MOST_PREDICTIONS = 2**18  # limit on the number of predicted rows, for all columns together
-FEWEST_ROWS, MOST_JUDGED = 2**7, 2**12  # limits on the number of test rows; the first overrides MOST_PREDICTIONS
-ENOUGH = 2**11  # test rows; if there are fewer, trees are grown for cross-validation
-THIRDS, FEW = 3, 2**12  # folds of the rows; with more rows than FEW only the first fold is tested
-MOST_LEARNED = 2**13  # training rows of cross-validation
+FEWEST_TEST_ROWS, MOST_TEST_ROWS = 2**7, 2**12  # bounds on test rows; the lower one overrides MOST_PREDICTIONS
+ENOUGH_ROWS = 2**11  # test rows; if there are fewer, trees are grown for cross-validation
+N_FOLDS, FEW_ROWS = 3, 2**12  # folds of the rows; with more rows than FEW_ROWS only the first fold is tested
+MOST_TRAINING_ROWS = 2**13  # training rows of cross-validation
 MOST_REPEATS = 8  # maximum number of permutations
 MOST_NUMBERS = 2**22  # limit on the size of the members' predictions
 MOST_PAIRED = 6  # number of most important columns whose pairs are examined
-DRAWS, MOST_OF_PAIRS = 4, 2**10  # draws of another row, and maximum number of test rows, for pairs
+DRAWS, MOST_PAIR_ROWS = 4, 2**10  # draws of another row, and maximum number of test rows, for pairs
 NEWEST, PREVIOUS = 0, 1  # ages of generations
 NO_INDICES = np.zeros(0, np.intp)
 
@@ -89,7 +89,7 @@ def interactions(decomposition: Decomposition, ranked: Importance) -> Importance
     if ranked.judges is None or len(terms) < 2:
         return None
     pairs = np.array(list(combinations(range(len(terms)), 2)))
-    new, names = ranked.judges.some(MOST_OF_PAIRS), [decomposition.names[term] for term in terms.tolist()]
+    new, names = ranked.judges.some(MOST_PAIR_ROWS), [decomposition.names[term] for term in terms.tolist()]
     rises = new.rises_of_pairs(_key_indices(decomposition, new, terms), pairs.tolist())
     return _ranked(terms[pairs], [f"{names[first]} x {names[second]}" for first, second in pairs], rises, new)
 
@@ -111,7 +111,7 @@ def _key_indices(decomposition: Decomposition, new: NewRows, terms: np.ndarray) 
 def _ranked(terms: np.ndarray, names: list[str], rises: Iterable[tuple[float, float]], new: NewRows) -> Importance:
     """Return importances from increases of the loss and standard errors; noise is corrected for multiple testing."""
     sizes, errors = np.array(list(rises)).reshape(-1, 2).T
-    noise = NormalDist().inv_cdf(1.0 - CHANCE / len(terms)) * errors
+    noise = NormalDist().inv_cdf(1.0 - ERROR_RATE / len(terms)) * errors
     order = np.lexsort([-sizes, sizes <= noise, errors == 0.0])
     columns = sizes[order], errors[order], noise[order]
     return Importance(terms[order], [names[k] for k in order.tolist()], *columns, len(new.targets), new)
@@ -147,7 +147,7 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
     return (
         f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that"
         f" trees grown on {columns.judges.learned:,} others do not know. Noise: the importance that one without use"
-        f" exceeds with a probability of {CHANCE:g} divided by the number of columns."
+        f" exceeds with a probability of {ERROR_RATE:g} divided by the number of columns."
     )
 
 
@@ -160,7 +160,7 @@ def margin_name(decomposition: Decomposition) -> str:
     return "log-odds" if decomposition.model.n_outputs == 1 else "centred log-probability"
 
 
-class Judged(NamedTuple):
+class Fold(NamedTuple):
     """Generations of a pool, and test rows that these have not learned."""
 
     generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation without later corrections
@@ -172,7 +172,7 @@ class NewRows:
     """Test rows of a pool, which the generations of trees in each part have not learned."""
 
     pool: Any
-    parts: list[Judged]
+    parts: list[Fold]
     matrix: np.ndarray  # (n, c) columns, in the order of the pool's keys
     targets: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
@@ -189,16 +189,16 @@ class NewRows:
             return None
         kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
         kept["columns"] = growth.columns.completed(growth.columns.features(kept["columns"]))
-        parts = _later(pool, kept["digests"])
-        if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH):
-            parts = _thirds(growth, kept) or parts
+        parts = _later_rows(pool, kept["digests"])
+        if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH_ROWS):
+            parts = _cross_validation(growth, kept) or parts
         parts = [part for part in parts if len(part.rows)]
         if not parts:
             return None
         most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
         rows = np.concatenate([part.rows for part in parts])
         all_rows = cls(pool, parts, kept["columns"][rows], kept["targets"][rows], kept["weights"][rows])
-        return all_rows.some(int(np.clip(most, FEWEST_ROWS, MOST_JUDGED)))
+        return all_rows.some(int(np.clip(most, FEWEST_TEST_ROWS, MOST_TEST_ROWS)))
 
     def some(self, most: int) -> NewRows:
         """Return at most ``most`` of the rows, evenly spaced."""
@@ -299,7 +299,7 @@ class NewRows:
         return -np.where(self.targets == output, np.log(shares), np.log1p(-shares))
 
 
-def _later(pool: Any, digests: np.ndarray) -> list[Judged]:
+def _later_rows(pool: Any, digests: np.ndarray) -> list[Fold]:
     """Return the previous generations, and the kept rows with observations that these have not learned.
 
     If a column of the table appeared after the previous generations, the newest ones are used; if it appeared after
@@ -316,7 +316,7 @@ def _later(pool: Any, digests: np.ndarray) -> list[Judged]:
     is_later = ~np.any([generation.knows(digests) for *_, generation in generations], axis=0)
     if pool.known_share > 0.5 and growth.whole.rows == len(is_later):  # all rows are kept, in order
         is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in generations)
-    return [Judged(generations, np.flatnonzero(is_later))]
+    return [Fold(generations, np.flatnonzero(is_later))]
 
 
 def _newborn(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
@@ -325,24 +325,24 @@ def _newborn(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
     return [(clock, kind, age, generation.as_born()) for clock, kind, age, generation in entries]
 
 
-def _thirds(growth: Any, kept: dict[str, np.ndarray]) -> list[Judged]:
+def _cross_validation(growth: Any, kept: dict[str, np.ndarray]) -> list[Fold]:
     """Split the kept rows into thirds, and grow generations like the newest ones on the other two thirds.
 
     Rows of the same observation, or group, are in the same third.
     """
-    third = mixed(kept["digests"]) % np.uint64(THIRDS)
-    parts, newest = list[Judged](), _newborn(growth, NEWEST)
+    third = mixed(kept["digests"]) % np.uint64(N_FOLDS)
+    parts, newest = list[Fold](), _newborn(growth, NEWEST)
     is_table = len(growth.columns.bundles.counts) == 0
     keys = np.sort(np.array(growth.columns.keys if is_table or not newest else newest[0][3].keys, np.int64))
-    for turn in range(THIRDS if len(third) <= FEW else 1):
+    for turn in range(N_FOLDS if len(third) <= FEW_ROWS else 1):
         learned = np.flatnonzero(third != turn)
         if not len(learned):  # all rows have the same observation or group
             continue
-        learned = learned[evenly_spaced(len(learned), MOST_LEARNED)]
+        learned = learned[evenly_spaced(len(learned), MOST_TRAINING_ROWS)]
         columns = np.ascontiguousarray(kept["columns"][learned][:, growth.columns.places(keys)])
         rows = {name: kept[name][learned] for name in ("targets", "weights", "digests")} | {"columns": columns}
         birth = Birth(len(learned), WHOLE, keys, rows, growth.n_classes, growth.loss, growth.signs)
         grown = [(kind, Generation.grown(birth, kind, old.inherited, False)) for _, kind, _, old in newest]
         generations = [(WHOLE, kind, NEWEST, new.as_born()) for kind, new in grown if new is not None]
-        parts += [Judged(generations, np.flatnonzero(third == turn))] if generations else []
+        parts += [Fold(generations, np.flatnonzero(third == turn))] if generations else []
     return parts

@@ -28,7 +28,7 @@ from tunefree.stream.layout import Layout
 
 CONSTANT = "(constant)"
 MOST_ROWS = 1024  # maximum number of rows of a reference
-SHORT = 1e-12  # change of a probability, up to which the slope of the tangent replaces that of the secant
+SHORT = 1e-12  # change of a probability, up to which the tangent replaces the secant
 MOST_TERM = 1e300  # bound on terms that keeps sums finite, since targets may be near the largest float
 MOST_SQUARED = 1e140  # bound on terms that keeps sums of squares finite
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-RUNGS = 24  # bisection steps for the multiplier of the norm constraint
+BISECTION_STEPS = 24  # bisection steps for the multiplier of the norm constraint
 LOWEST, HIGHEST = -12.0, 12.0  # range of log10 of this multiplier, divided by the number of rounds
 
 
@@ -52,12 +52,12 @@ def best_comparator(result: Any, radius: float | None = None) -> Comparator:
     if radius == 0.0 or not features.any():
         return comparator_of(result, np.zeros((len(back), result.stream.n_outputs)))
     start = np.zeros((features.shape[1], result.stream.n_outputs))
-    weights = _minimised(result, features, 0.0 if radius is None else 10.0**LOWEST, start)
+    weights = _minimise(result, features, 0.0 if radius is None else 10.0**LOWEST, start)
     if radius is not None and np.linalg.norm(weights) > radius:
         low, high, weights = LOWEST, HIGHEST, start
-        for _ in range(RUNGS):
+        for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2.0
-            weights = _minimised(result, features, result.rounds * 10.0**middle, weights)
+            weights = _minimise(result, features, result.rounds * 10.0**middle, weights)
             low, high = (middle, high) if np.linalg.norm(weights) > radius else (low, middle)
         weights = weights * (radius / max(float(np.linalg.norm(weights)), 1e-300))
     return comparator_of(result, back @ weights)
@@ -73,7 +73,7 @@ def _features(result: Any) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:, used] * roots, vectors[:, used] / roots
 
 
-def _minimised(result: Any, features: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
+def _minimise(result: Any, features: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
     """Return weights (r, K) that minimise the total loss plus penalty / 2 ||w||^2.
 
     ``start``: initial weights. For L-BFGS the features are rescaled, such that a loss of curvature 1 / 4 has about the

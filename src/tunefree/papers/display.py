@@ -10,7 +10,7 @@ from tunefree.papers.playing import Result
 from tunefree.plotting.style import MARKERS, SERIES, pyplot, simplify
 
 POINTS = 60  # rounds at which a bound is evaluated
-FAR_APART = 30.0  # ratio of the largest to the smallest line above which the vertical axis is logarithmic
+LOG_SCALE_RATIO = 30.0  # ratio of the largest to the smallest line above which the vertical axis is logarithmic
 
 
 class RegretDisplay:
@@ -71,7 +71,7 @@ class RegretDisplay:
             label = f"{result.name}, {bound.theorem.rpartition(', ')[2]}"
             lines += ax.plot(rounds, bounds, linestyle="--", label=label, markevery=10, **style)
             heights.append(float(np.nanmax(bounds)))
-        if log or (log is None and max(heights) > FAR_APART * min(heights)):
+        if log or (log is None and max(heights) > LOG_SCALE_RATIO * min(heights)):
             ax.set_yscale("symlog", linthresh=max(min(heights) / 10.0, 1e-3))
         ax.axhline(0.0, color="#888888", linewidth=0.8)
         ax.set_xlabel("rounds (rows)")

@@ -30,7 +30,7 @@ from tunefree.workflows.certification import theorem_of
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
-GROWING = 2  # arrays of points exist twice while they grow
+GROWTH_FACTOR = 2  # arrays of points exist twice while they grow
 
 
 def support_bytes(X: Block, n: int, functions: int, n_outputs: int) -> int:
@@ -41,7 +41,7 @@ def support_bytes(X: Block, n: int, functions: int, n_outputs: int) -> int:
     2688000000
     """
     point = 12 * (X.numbers.shape[1] + len(X.values) / max(n_rows(X), 1))
-    return int(GROWING * n * (point + 16 * functions * n_outputs))
+    return int(GROWTH_FACTOR * n * (point + 16 * functions * n_outputs))
 
 
 def check_memory(bank: Any, X: Any, n: int) -> None:
@@ -81,7 +81,7 @@ class ScInOL(SingleLearner):
         return f"scinol{self.variant}", {"epsilon": float(self.epsilon)}
 
 
-class Proved:
+class RegretBounded:
     """Mixin of linear classifiers whose learner has a regret bound."""
 
     _learned: Any
@@ -119,7 +119,7 @@ class Proved:
 
 
 @estimator
-class ScInOLClassifier(ScInOL, Proved, LinearClassifier):
+class ScInOLClassifier(ScInOL, RegretBounded, LinearClassifier):
     """A linear classifier without hyperparameters to tune: the scale-invariant online learner ScInOL.
 
     It needs neither a learning rate nor feature scaling. For losses with a Lipschitz constant (``"logistic"``,
@@ -159,7 +159,7 @@ class ScInOLRegressor(ScInOL, LinearRegressor):
 
 
 @estimator
-class Stakes(SingleLearner):
+class PiSTOLEstimator(SingleLearner):
     """Base class of the PiSTOL estimators, with the parameters of the paper.
 
     References
@@ -189,7 +189,7 @@ class Stakes(SingleLearner):
 
 
 @estimator
-class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
+class PiSTOLClassifier(PiSTOLEstimator, RegretBounded, LinearClassifier):
     """A linear classifier without hyperparameters to tune: the online learner PiSTOL.
 
     It adapts to the unknown norm of the best linear model [1]_, so neither a learning rate nor a regularisation
@@ -234,7 +234,7 @@ class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
 
 
 @estimator
-class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
+class KernelPiSTOLClassifier(PiSTOLEstimator, OnlineClassifierBase):
     """A kernel classifier without hyperparameters to tune: PiSTOL with a grid of bandwidths.
 
     PiSTOL is an online learner in a reproducing kernel Hilbert space that adapts to the unknown norm of the best
@@ -337,7 +337,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
 
     @property
     def gamma_(self) -> float:
-        """gamma of the kernel, or the value of the median heuristic, of which the grid has multiples."""
+        """gamma of the kernel; for a grid, the value of the median heuristic, on which the grid is based."""
         check_is_fitted(self)
         return self._learned.model.predictor.bank.gamma
 

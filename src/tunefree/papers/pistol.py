@@ -9,7 +9,7 @@ algorithm runs on k(x_t, .) / M_t. When M grows, the statistics are converted to
     alpha_{t-1} = a M_t (L M_t + sum_{s<t} |s_s| ||k(x_s, .)||),    f_t = g_{t-1} b / alpha_{t-1} exp(..).
 
 If the largest norm is 1 from the first round on, this is the printed algorithm. Its bound is proved in
-:func:`tunefree.theory.bounds.growing_pistol_bound`: a growing M lowers the potential.
+:func:`tunefree.papers.pistol_bound.growing_pistol_bound`: a growing M lowers the potential.
 """
 
 from __future__ import annotations

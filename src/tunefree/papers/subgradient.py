@@ -117,7 +117,7 @@ def descend(problem: Problem, steps: np.ndarray, order: Sequence[int] | np.ndarr
         )
     path, records = np.empty(shape), np.empty(T, RECORD)
     f, mass = np.zeros(shape[1:]), 0.0
-    sums = [np.zeros((len(rows.y), problem.n_outputs)) for rows in (learned, problem.others)]  # of eta_t f_t(x)
+    sums = [np.zeros((len(rows.y), problem.n_outputs)) for rows in (learned, problem.others)]  # sum_t eta_t f_t(x)
     with one_for_products(), np.errstate(over="ignore", invalid="ignore"):
         for t, step in enumerate(steps.tolist()):
             path[t] = f
