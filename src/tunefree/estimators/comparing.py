@@ -107,12 +107,12 @@ def compare(
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else "the target"
     plan = Plan(target=target, task="classification" if is_class else "regression", **_options_of(model))
-    parts = [_data(one, plan) for one in rows]
-    for one in parts[1:]:
-        if one.table.column_names != parts[0].table.column_names:
+    parts = [_data(part_rows, plan) for part_rows in rows]
+    for part in parts[1:]:
+        if part.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
     truth = _truth(parts, rows, estimators, fitted)
-    entrants = {name: _entrant(one, rows, truth, name in fitted) for name, one in estimators.items()}
+    entrants = {name: _entrant(model, rows, truth, name in fitted) for name, model in estimators.items()}
     return trials.run(parts, truth, entrants, train is not None or not fitted, peers, in_order, n_jobs)
 
 
@@ -132,14 +132,14 @@ def _is_classification(estimators: dict[str, Any]) -> bool:
 
 def _named(model: Any, others: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return the estimators by unique names, the model first."""
-    named = {type(model).__name__: model}
-    pairs = others.items() if isinstance(others, Mapping) else ((type(one).__name__, one) for one in others)
+    estimators = {type(model).__name__: model}
+    pairs = others.items() if isinstance(others, Mapping) else ((type(other).__name__, other) for other in others)
     for name, estimator in pairs:
-        number, distinct = 2, str(name)
-        while distinct in named:
-            distinct, number = f"{name} {number}", number + 1
-        named[distinct] = estimator
-    return named
+        number, unique_name = 2, str(name)
+        while unique_name in estimators:
+            unique_name, number = f"{name} {number}", number + 1
+        estimators[unique_name] = estimator
+    return estimators
 
 
 def _is_fitted(estimator: Any) -> bool:
