@@ -1,4 +1,4 @@
-"""Predictions of a model file with NumPy and llvmlite alone: neither scikit-learn nor Arrow is imported.
+"""Prediction from a model file with only NumPy and llvmlite, without importing scikit-learn or Arrow.
 
 >>> import tempfile, pathlib, tunefree
 >>> people = {"age": [20.0, 60.0] * 100, "job": ["cook", "clerk"] * 100, "rich": ["no", "yes"] * 100}
@@ -26,7 +26,7 @@ from tunefree.stream.plain import PlainEncoder
 
 
 class Predictor:
-    """A model that predicts.
+    """A trained model that only predicts, returned by :func:`load`.
 
     Rows are a mapping of columns such as ``{"age": [39, 50]}``, a sequence of mappings such as ``[{"age": 39}]``, or a
     two-dimensional array with the columns of the training in their order. A missing value is None or NaN.
@@ -34,7 +34,7 @@ class Predictor:
     Attributes
     ----------
     classes_ : ndarray
-        The labels in the order of probabilities; of classifiers only.
+        Class labels, in the order of probabilities. Only for classifiers.
     """
 
     classes_: np.ndarray
@@ -48,18 +48,18 @@ class Predictor:
             self.classes_ = self.classes_[self._order]
 
     def predict(self, rows: Any, exposure: Any = None) -> np.ndarray:
-        """The most probable label of each row, or the number, for exposures (n,) of the rows if these are passed."""
+        """Predict the label, or number, of each row; ``exposure`` (n,) are exposures of the rows, for rates."""
         margins = self._margins(rows)
         if self._model.task == "classification":
-            places = np.empty(len(self._order), np.int64)
-            places[self._order] = np.arange(len(self._order))
-            labels: np.ndarray = self.classes_[places[chosen(margins)]]
+            ranks = np.empty(len(self._order), np.int64)
+            ranks[self._order] = np.arange(len(self._order))
+            labels: np.ndarray = self.classes_[ranks[chosen(margins)]]
             return labels
         numbers: np.ndarray = self._model.responses(margins)
         return numbers if exposure is None else np.minimum(numbers * _checked(exposure, len(numbers)), MOST)
 
     def predict_proba(self, rows: Any) -> np.ndarray:
-        """Probabilities (n, classes), in the order of ``classes_``."""
+        """Predict class probabilities of shape (n, n_classes), in the order of ``classes_``."""
         if self._model.task != "classification":
             raise AttributeError("a model of numbers has no probabilities")
         probabilities: np.ndarray = self._model.probabilities(self._margins(rows))[:, self._order]
@@ -73,13 +73,13 @@ class Predictor:
 
 
 def load(path: str | os.PathLike[str]) -> Predictor:
-    """Read a model file that predicts tables of numbers, categories and booleans.
+    """Read a model file whose columns are numbers, categories and booleans.
 
     Raises
     ------
     ModelError
-        If the file cannot be read, or its rows are of text, of lists, of dates or times, or hashed, for which
-        :func:`tunefree.load` is.
+        If the file cannot be read, or the model has text, lists, dates, times or hashed features; use
+        :func:`tunefree.load` for these.
     """
     return Predictor(model_files.load(path, "linear", PlainEncoder))
 

@@ -1,8 +1,8 @@
-"""Online learners for river (`pip install 'tunefree[river]'`): one row, a dict, at a time.
+"""Online learners for river (`pip install 'tunefree[river]'`), which learn one row, a dict, at a time.
 
-The pool learns rows together as soon as it is asked for a prediction, or there are many. A model of one linear learner
-is updated through its member, without the mixture, the metrics and the evidence that
-:class:`tunefree.pool.model.Model` keeps for each block, because river's metrics judge predictions themselves.
+The pool collects rows, and learns them together before a prediction or when there are many. A single linear learner is
+updated directly, without the mixture, metrics and evidence that :class:`tunefree.pool.model.Model` keeps for each
+block, because river has its own metrics.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tunefree.pool.targets import Labels, check_room, is_missing, label_of_row, 
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
-FEATURES = 64  # for which there is room at first
-MOST_WAITING = 256  # rows that are learned together
+INITIAL_FEATURES = 64  # initial capacity of models
+BATCH_ROWS = 256  # rows learned together
 
 
 def _cells(x: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The values of a row: finite numbers, strings of categories, and None where a value is missing."""
+    """Return the validated values of a row: finite numbers, strings, and None for missing values."""
     if not hasattr(x, "items"):
         raise DataError(f"a row of type {type(x).__name__} does not name its columns", remedy="pass a dict")
     return {
@@ -54,23 +54,23 @@ def _cell(name: Any, value: Any) -> float | str | None:
 
 
 def _rows(X: Any) -> list[dict[Any, Any]]:
-    """The rows of a DataFrame."""
+    """Return the rows of a DataFrame as dicts."""
     if not hasattr(X, "to_dict"):
         raise DataError(f"rows of type {type(X).__name__} do not name their columns", remedy="pass a pandas.DataFrame")
     return list(map(_cells, X.to_dict(orient="records")))
 
 
 class _Columns:
-    """The columns of rows so far, and their features: one for a number, one for each value of a category.
+    """The columns seen so far, and their features: one for each number, one for each value of a category.
 
-    As in tables (:mod:`tunefree.stream.schema`), the dense numbers are those of the first row; later ones are sparse.
+    As in tables (:mod:`tunefree.stream.schema`), numbers of the first row are dense, and later ones are sparse.
     """
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         self.categories: dict[Any, dict[Any, int]] = {}
-        self.n_features = 1  # with the constant
-        self.n_dense: int | None = None  # of the numbers; None before the first row
+        self.n_features = 1  # includes the constant
+        self.n_dense: int | None = None  # number of dense columns; None before the first row
 
     def add(self, row: dict[Any, Any]) -> None:
         """Add the columns and values of a row, in any order."""
@@ -86,7 +86,7 @@ class _Columns:
             self.n_dense = len(self.numbers)
 
     def block(self, rows: Sequence[dict[Any, Any]]) -> Block:
-        """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
+        """Return rows as a block: an absent number is 0, an absent category has an unknown value."""
         names = list(self.numbers)
         dense, late = names[: self.n_dense or 0], names[self.n_dense or 0 :]
         numbers = [[x if isinstance(x := row.get(name), float) else 0.0 for name in dense] for row in rows]
@@ -106,7 +106,7 @@ class _Columns:
 
 
 class _Learner:
-    """River's methods to learn rows; those without a docstring of their own have river's."""
+    """Base class with river's methods for learning; they inherit river's docstrings."""
 
     _target: Callable[[Any], Any]
     _task: str
@@ -115,7 +115,7 @@ class _Learner:
         raise NotImplementedError
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1)."""
+        """Return margins (n, K), or predicted targets (n, 1)."""
         raise NotImplementedError
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
@@ -133,13 +133,13 @@ class _Pooled(_Learner):
     """Base class of the pool as a classifier and as a regressor."""
 
     def _unit_test_skips(self) -> set[str]:
-        return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
+        return {"check_bounded_memory_growth"}  # rows are kept for trees; the test has too few to reach the bound
 
     def __init__(self) -> None:
-        self._pool = Model(self._task, n_features=FEATURES)
+        self._pool = Model(self._task, n_features=INITIAL_FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[dict[Any, Any], Any]] = []
-        self._labels: set[Any] = set()  # those that wait included
+        self._labels: set[Any] = set()  # includes labels of waiting rows
 
     def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
         for row, target in zip(rows, targets, strict=True):
@@ -148,7 +148,7 @@ class _Pooled(_Learner):
                 self._labels.add(target)
             self._columns.add(row)
             self._waiting.append((row, target))
-            if len(self._waiting) == MOST_WAITING:
+            if len(self._waiting) == BATCH_ROWS:
                 self._learn_waiting()
 
     def _learn_waiting(self) -> None:
@@ -159,11 +159,11 @@ class _Pooled(_Learner):
                 self._pool.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
 
     def _targets(self, targets: Sequence[Any]) -> Any:
-        """Targets in the form that the pool takes; labels keep their values and types."""
+        """Return targets in the form that the pool takes; labels keep their values and types."""
         if self._task == "regression":
             return np.array(targets, np.float64)
-        places = {label: place for place, label in enumerate(dict.fromkeys(targets))}
-        return Labels(list(places), np.array([places[label] for label in targets]))
+        codes = {label: code for code, label in enumerate(dict.fromkeys(targets))}
+        return Labels(list(codes), np.array([codes[label] for label in targets]))
 
     @property
     def _model(self) -> Model:
@@ -172,12 +172,12 @@ class _Pooled(_Learner):
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
         model = self._model
-        if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
+        if self._columns.n_dense is None:  # the model would take the columns of these rows for all columns
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block(rows))
 
-    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
-        """The model, a row as a block, its prediction, and the coverage asked for, (1,)."""
+    def _conformal_inputs(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
+        """Return the model, the row as a block, its prediction, and the coverage as an array (1,)."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
             raise ModelError(f"coverage must be one number, not {coverage!r}")
@@ -195,11 +195,11 @@ class _Linear(_Learner):
 
     def __init__(self, epsilon: float = 1.0) -> None:
         self.epsilon = epsilon
-        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=FEATURES)
-        self._features: dict[Any, int] = {}  # numbers from 1, in the order in which they are learned
+        self._model = Model(self._task, "scinol2", settings={"epsilon": epsilon}, n_features=INITIAL_FEATURES)
+        self._features: dict[Any, int] = {}  # name, or (name, string) -> feature from 1, in order of first appearance
 
     def _block(self, rows: list[dict[Any, Any]], learning: bool) -> Block:
-        """Rows as a block: a string is a feature for each value, a missing value none."""
+        """Return rows as a sparse block: each value of a string column is a feature; missing values are left out."""
         known, pointers, features, values = self._features, [0], list[int](), list[float]()
         for row in rows:
             for name, value in row.items():
@@ -220,18 +220,18 @@ class _Linear(_Learner):
         self._member.learn(block, np.array(targets, np.float64), np.ones(n), np.empty((n, self._model.n_outputs)))
 
     def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
-        # A row of weight 0 changes nothing.
+        # Learning rows of weight 0 predicts them and changes nothing.
         predictions, nothing = np.empty((len(rows), self._model.n_outputs)), np.zeros(len(rows))
         self._member.learn(self._block(rows, False), nothing, nothing, predictions)
         return predictions
 
     @property
     def _member(self) -> Any:
-        return self._model.linear.members[0]  # copies of a model have other members
+        return self._model.linear.members[0]  # not stored, since a copied model has a copied member
 
 
 class _Classifier(_Learner, base.MiniBatchClassifier):
-    """The interface of a classifier; no classes are known before the first row."""
+    """River's interface of a classifier; there are no classes before the first row."""
 
     _task, _target = "classification", staticmethod(label_of_row)
     _model: Any
@@ -240,8 +240,8 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def _shares(self, rows: list[dict[Any, Any]]) -> list[dict[Any, float]]:
-        """The probability of each class known, for each row."""
+    def _probabilities(self, rows: list[dict[Any, Any]]) -> list[dict[Any, float]]:
+        """Return the probabilities of the known classes for each row."""
         classes = self._model.classes
         if len(classes) < 2:
             return [dict.fromkeys(classes, 1.0) for _ in rows]
@@ -250,22 +250,22 @@ class _Classifier(_Learner, base.MiniBatchClassifier):
             margins = [0.0, *margins] if len(classes) == 2 else margins
             largest = max(margins)
             parts = [math.exp(margin - largest) for margin in margins]
-            total = math.fsum(parts)  # `sum` differs from one version of Python to the next
+            total = math.fsum(parts)  # the result of `sum` depends on the version of Python
             shares.append({label: part / total for label, part in zip(classes, parts, strict=True)})
         return shares
 
     def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        return self._shares([_cells(x)])[0]
+        return self._probabilities([_cells(x)])[0]
 
     def predict_proba_many(self, X: Any) -> Any:
         import pandas as pd
 
-        shares = [list(row_shares.values()) for row_shares in self._shares(_rows(X))]
+        shares = [list(row_shares.values()) for row_shares in self._probabilities(_rows(X))]
         return pd.DataFrame(shares, index=X.index, columns=pd.Index(self._model.classes, tupleize_cols=False))
 
 
 class _Regressor(_Learner, base.MiniBatchRegressor):
-    """The interface of a regressor."""
+    """River's interface of a regressor."""
 
     _task, _target = "regression", staticmethod(target_of_row)
 
@@ -280,16 +280,16 @@ class _Regressor(_Learner, base.MiniBatchRegressor):
 
 
 class ScInOLClassifier(_Linear, _Classifier):
-    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL2.
+    """Linear classifier without a learning rate: the scale-invariant online learner ScInOL2.
 
-    It needs neither a learning rate nor scaled features. Numbers are features; a string is a feature for each of its
-    values; missing values (None, NaN) are left out. Features and classes may appear at any time. The logistic loss is
-    multinomial with more than two classes.
+    Features need not be scaled. A number is a feature, and each value of a string is a feature. Missing values (None,
+    NaN) are left out. Features and classes may appear at any time. The loss is logistic, or multinomial with more than
+    two classes.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Initial wealth of each weight; results depend on it little.
+        Initial wealth of each weight; it has little effect on results.
 
     References
     ----------
@@ -307,14 +307,14 @@ class ScInOLClassifier(_Linear, _Classifier):
 
     def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
         start, classes = 0, self._model.classes
-        while start < len(rows):  # a new class is known from its first row on, not before
+        while start < len(rows):  # rows are split before each new class, which is known only from its first row on
             known = [*classes, targets[start]]
             stop = next((k for k in range(start + 1, len(rows)) if targets[k] not in known), len(rows))
             super()._learn(rows[start:stop], self._codes(targets[start:stop]))
             start = stop
 
     def _codes(self, labels: Sequence[Any]) -> list[float]:
-        """Classes as the objective takes them; new ones are added."""
+        """Return the codes of classes that the objective takes; new classes are added."""
         classes = self._model.classes
         for label in labels:
             if label not in classes:
@@ -324,9 +324,9 @@ class ScInOLClassifier(_Linear, _Classifier):
 
 
 class ScInOLRegressor(_Linear, _Regressor):
-    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL2 with the square loss.
+    """Linear regressor without a learning rate: the scale-invariant online learner ScInOL2 with the square loss.
 
-    It needs neither a learning rate nor scaled features or targets. Rows are as in :class:`ScInOLClassifier`.
+    Features and targets need not be scaled. The format of rows is as in :class:`ScInOLClassifier`.
 
     Parameters
     ----------
@@ -344,12 +344,11 @@ class ScInOLRegressor(_Linear, _Regressor):
 
 
 class TuneFreeClassifier(_Pooled, _Classifier):
-    """A classifier with nothing to tune: :class:`tunefree.TuneFreeClassifier` with river's interface.
+    """Classifier without hyperparameters to tune: :class:`tunefree.TuneFreeClassifier` with river's interface.
 
-    Trees that go on learning and online linear learners predict each row together, and then learn it. Numbers are
-    columns, strings are values of categories, and None or NaN is a missing value. Columns, values and classes may
-    appear at any time. A number that a row lacks is 0. Rows wait until there are some hundred, or a prediction is
-    asked for; then they are learned together.
+    The model is a mixture of trees that learn online and linear online learners. Strings are values of categories, and
+    None or NaN is a missing value. Columns, values and classes may appear at any time. A number that is absent from a
+    row is 0. Rows are collected, and learned together before the next prediction or when there are some hundred.
 
     Examples
     --------
@@ -361,16 +360,16 @@ class TuneFreeClassifier(_Pooled, _Classifier):
     """
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
-        """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
-        model, row, margins, coverages = self._conformal(x, coverage)
+        """Predict a set of labels. Along any stream, the proportion of covered labels tends to ``coverage``."""
+        model, row, margins, coverages = self._conformal_inputs(x, coverage)
         in_set = class_sets(model, row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
 
 class TuneFreeRegressor(_Pooled, _Regressor):
-    """A regressor with nothing to tune: :class:`tunefree.TuneFreeRegressor` with river's interface.
+    """Regressor without hyperparameters to tune: :class:`tunefree.TuneFreeRegressor` with river's interface.
 
-    Rows are as in :class:`TuneFreeClassifier`.
+    The format of rows is as in :class:`TuneFreeClassifier`.
 
     Examples
     --------
@@ -382,7 +381,7 @@ class TuneFreeRegressor(_Pooled, _Regressor):
     """
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
-        """An interval that holds the target as often as asked for along the stream, whatever the rows are.
+        """Predict an interval. Along any stream, the proportion of covered targets tends to ``coverage``.
 
         Parameters
         ----------
@@ -392,8 +391,8 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         Returns
         -------
         tuple of float
-            Its ends, which may be infinite after targets were missed too often.
+            Lower and upper end, which may be infinite after too many targets were not covered.
         """
-        model, row, prediction, coverages = self._conformal(x, coverage)
+        model, row, prediction, coverages = self._conformal_inputs(x, coverage)
         low, high = target_intervals(model, row, prediction, coverages)[0, 0].tolist()
         return low, high

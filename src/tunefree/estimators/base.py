@@ -1,4 +1,4 @@
-"""Online estimators: they validate, and leave learning to :class:`tunefree.pool.model.Model`."""
+"""Base class of the estimators: it validates arguments; :class:`tunefree.pool.model.Model` learns and predicts."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from tunefree.training.callbacks import Callback, checked
 from tunefree.training.one_pass import blank, end, one_pass
 from tunefree.training.rises import drifts_of
 
-# Reports stand above the estimators, and are imported when they are asked for.
+# The report package imports the estimators, so it is imported lazily.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
-MOST_NUMBERS = 2**28  # that are returned
+MOST_NUMBERS = 2**28  # limit on the size of the array that ``explain`` returns
 
 
 @estimator
 class OnlineEstimator(Saving, BaseEstimator):
     """The base class of classifiers and regressors that learn row by row.
 
-    :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
-    subclasses name a learner.
+    :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` define targets and predictions. Their subclasses
+    choose the learner.
 
     Attributes
     ----------
     t_ : int
-        Number of rounds so far, in each of which a row is learned.
+        Number of rounds so far. One row is learned in each round.
     n_iter_ : int
         Number of passes of the latest ``fit``.
     n_features_in_ : int
@@ -68,15 +68,15 @@ class OnlineEstimator(Saving, BaseEstimator):
     """
 
     _task: ClassVar[str]
-    # Of estimators that have no such parameter:
+    # Values for estimators without these parameters:
     average = False
-    fit_intercept = True  # in regression there always is a constant
+    fit_intercept = True  # regressors always have an intercept
     monotone = None
     view = "raw"
     shuffle: bool = parameter(
         True,
-        "Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With "
-        "False the rows are learned in the order in which they stand, as by ``partial_fit``.",
+        "Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False, the "
+        "rows are learned in their order, as by ``partial_fit``.",
     )
     random_state: Any = shared("random_state", 0)
     warm_start: bool = shared("warm_start", False)
@@ -84,11 +84,11 @@ class OnlineEstimator(Saving, BaseEstimator):
     text: Any = shared("text")
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        """The learner's name in ``learners.ALL`` and its settings, checked."""
+        """Return the learner's name in ``learners.ALL`` and its validated settings."""
         raise NotImplementedError
 
     def _config(self) -> Any:
-        """The configuration of a learner that is not linear, beside its settings."""
+        """Return further configuration of a learner that is not linear."""
         return None
 
     def _check_parameters(self) -> None:
@@ -106,44 +106,44 @@ class OnlineEstimator(Saving, BaseEstimator):
         groups: Any = None,
         **roles: Any,
     ) -> Self:
-        """Check rows, and learn them by ``learn``, or where it is None in their order, as the rows of a stream."""
+        """Validate rows and learn them by calling ``learn``; if it is None, learn them in order, as a stream."""
         is_stream, callbacks = learn is None, checked(callbacks)
         self._check_parameters()
-        with deferred(), self._turn():  # so that no signal leaves the estimator in the middle of rows
+        with deferred(), self._turn():  # a signal must not interrupt an update of the model
             before = self.__dict__.get("_learned")
-            again = before is not None and (is_stream or bool(self.warm_start))
+            is_continued = before is not None and (is_stream or bool(self.warm_start))
             try:
-                if again:
+                if is_continued:
                     self._learned.model.check_learns()
-                X, y = validation.labelled(self, X, y, not again, stream=is_stream)
+                X, y = validation.labelled(self, X, y, not is_continued, stream=is_stream)
                 weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
                 group = validation.group_digests(groups, len(y), may_be_one=is_stream)
-                y, weight = self._learnable(y, weight, again, is_stream, **roles)
+                y, weight = self._prepared_targets(y, weight, is_continued, is_stream, **roles)
                 self._check_unchanged()
                 tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
-                self._watched(callbacks, learn or self._stream, X, y, weight, group)
+                self._learn_with_callbacks(callbacks, learn or self._stream, X, y, weight, group)
             except BaseException as error:
-                # An error before a new model learns leaves none: its columns would belong to the refused rows.
+                # A new model that has learned nothing is removed: it would keep the columns of the refused rows.
                 is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
-                if not again and (is_refused or self.__dict__.get("_learned") is before):
+                if not is_continued and (is_refused or self.__dict__.get("_learned") is before):
                     self.__dict__.pop("_learned", None)
                 raise
         return self
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights of rows as they are learned, by a model that begins unless it goes on (``again``)."""
+        """Return targets and weights in the form that the model learns; start a new model unless ``is_continued``."""
         raise NotImplementedError
 
     def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
-        """A pass over rows in their order, after which more may come."""
+        """Make a pass over rows in their order; more rows may follow later."""
         self.n_iter_ = 1
         self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
 
-    def _watched(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
-        """Let rows be learned by a function that takes callbacks, too, which are told of the beginning and the end."""
-        self._go_on()
+    def _learn_with_callbacks(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
+        """Call ``learn`` with the rows and the callbacks, and call each callback before and after."""
+        self._continue()
         for callback in callbacks:
             callback.begin(self._learned, None)
         learn(*rows, *callbacks)
@@ -151,7 +151,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             callback.end(self._learned)
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> bool:
-        """Learn the rounds' rows in a pass, which begins or goes on; whether a callback ended it."""
+        """Learn the rows of the rounds in the current pass; return whether a callback ended the pass."""
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
             model.reserve(encoder.n_features)
@@ -164,7 +164,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             self.t_ += self._learned.progress.rows - before
 
     def _batches(self, X: Any, y: Any, rounds: validation.Rounds, cuts: Sequence[int]) -> Iterator[Batch]:
-        """The rounds' rows, some thousand at a time, cut where asked for and between groups."""
+        """Yield the rows of the rounds in batches of some thousand, split at ``cuts`` but never within a group."""
         n = len(rounds.row)
         in_order = n == n_rows(X) and bool((np.diff(rounds.row) == 1).all())
         ends = np.arange(1, n + 1) if rounds.group is None else np.append(np.flatnonzero(np.diff(rounds.group)) + 1, n)
@@ -175,11 +175,11 @@ class OnlineEstimator(Saving, BaseEstimator):
             row, weight, counts, group, mass = rounds.at(slice(start, stop))
             block = part(X, start, stop) if in_order else rows_at(X, row)
             others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
-            yield Batch(self._formed(block), self._targets(y, row), weight, **others)
+            yield Batch(self._with_intercept(block), self._targets(y, row), weight, **others)
             start = stop
 
-    def _formed(self, block: Block) -> Block:
-        """Rows with or without an intercept."""
+    def _with_intercept(self, block: Block) -> Block:
+        """Return rows with or without the constant feature of the intercept."""
         return block._replace(constant=float(self.fit_intercept))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
@@ -188,7 +188,7 @@ class OnlineEstimator(Saving, BaseEstimator):
         if self.shuffle:
             digests = validation.digests(X, tables.keys_of(self))
             rounds = validation.spread(digests + validation.target_digests(y), weight)
-        self._know_rounds(len(rounds.row) * int(self.passes))
+        self._set_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
             is_over = self._pass(X, y, pass_rounds, *callbacks)
@@ -197,49 +197,49 @@ class OnlineEstimator(Saving, BaseEstimator):
                 break
         self._end()
 
-    def _know_rounds(self, rounds: int) -> None:
-        """Take note of the number of rounds, before the first; most learners do not use it."""
+    def _set_rounds(self, rounds: int) -> None:
+        """Receive the number of rounds before the first; most learners do not use it."""
 
     def _end(self) -> None:
-        """End the training after the passes so far."""
+        """Finish the training after the passes so far."""
         self.n_iter_ = self._learned.progress.number
         self._learned = replace(self._learned, plan=self._plan())
         end(self._learned)
 
     def _plan(self) -> Plan:
-        """The plan of a training that would learn this model."""
+        """Return the plan of a training that would learn this model."""
         plan, closed = self._learned.plan, getattr(self, "_closed", None)
         classes = plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
         return replace(plan, passes=max(int(self.n_iter_), 1), classes=classes)
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
-        """The targets of some rows, as the model takes them."""
+        """Return the targets of the rows with these indices, in the form that the model takes."""
         raise NotImplementedError
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Use the model while no other thread does, by as many threads as ``n_jobs`` asks for, or processors."""
+        """Lock the model, and limit the number of threads to ``n_jobs``."""
         n_jobs = getattr(self, "n_jobs", None)
         if n_jobs == 0:
             raise ValueError("`n_jobs` must be a number of threads, -1 for as many as there are processors, not 0")
-        n_threads = partial(effective_n_jobs, n_jobs)  # reads files of the system when called
-        with self._alone(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
+        n_threads = partial(effective_n_jobs, n_jobs)  # a partial, since the call reads system files
+        with self._lock(), threads.at_most(n_threads) if hasattr(self, "n_jobs") else nullcontext():
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self)] = copied = type(self).__new__(type(self))
-        with self._alone():
+        with self._lock():
             copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
+        return copy.deepcopy(self).__dict__  # a copy, since other threads may learn while this is pickled
 
     def _begin(self, classes: list[Any]) -> None:
-        """Begin with a model that has seen no row."""
+        """Start with a new model that has seen no row."""
         learner, settings = self._learner()
         n_features, dimension = tables.n_features(self), special_about(learner).dimension
-        if dimension is not None and self._encoder is None:  # else features are found along the stream
+        if dimension is not None and self._encoder is None:  # an encoder adds features along the stream
             settings = {dimension: float(n_features + self.fit_intercept), **settings}
         model = Model(
             self._task,
@@ -253,13 +253,13 @@ class OnlineEstimator(Saving, BaseEstimator):
             config=self._config(),
             monotone=tables.monotone_of(self),
         )
-        monotone: Any = {one.name: one.sign for one in model.monotone}
+        monotone: Any = {constraint.name: constraint.sign for constraint in model.monotone}
         plan = Plan(task=self._task, learner=model.options.learner, loss=model.options.loss, monotone=monotone)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 
     def _check_unchanged(self) -> None:
-        """Raise an error if a parameter was set that the present model did not begin with."""
+        """Raise a ModelError if a parameter has changed since the current model was created."""
         options = self._learned.model.options
         for name, value, before in (
             ("learner", self._learner()[0], options.learner),
@@ -271,15 +271,15 @@ class OnlineEstimator(Saving, BaseEstimator):
                 problem = f"`{name}` differs from what the present model began with"
                 raise ModelError(f"{problem}; set it back, or begin another one by `fit` without `warm_start`")
 
-    def _go_on(self) -> None:
-        """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""
+    def _continue(self) -> None:
+        """Continue with the first pass of a training that has ended, or was interrupted in a later pass."""
         if self._learned.progress.complete or self._learned.progress.number:
             trained = continued(ended(self._learned))
-            progress = replace(trained.progress, class_rows=[])  # what was noted of rows of a file is not gone on with
+            progress = replace(trained.progress, class_rows=[])  # records of rows of files are not continued
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
     def _block_results(self, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
-        """Results of a function of the model, blocks of rows, and their exposures if there is a function of these."""
+        """Apply ``compute`` to the model and blocks of rows, and to ``exposures_of(n_rows)`` if it is given."""
         check_is_fitted(self)
         with self._turn():
             X = validation.features(self, X)
@@ -287,12 +287,12 @@ class OnlineEstimator(Saving, BaseEstimator):
             return self._by_blocks(X, partial(compute, self._learned.model), exposures)
 
     def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], exposures: Any = None) -> np.ndarray:
-        """Results of a function of some thousand rows at a time, and of their exposures if there are any."""
+        """Apply ``compute`` to blocks of some thousand rows, and to their exposures if there are any."""
         results = []
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
             exposed = [] if exposures is None else [exposures[start:stop]]
-            results.append(compute(self._formed(part(X, start, stop)), *exposed))
+            results.append(compute(self._with_intercept(part(X, start, stop)), *exposed))
         return np.concatenate(results)
 
     def _predictions(self, X: Any) -> np.ndarray:
@@ -302,7 +302,7 @@ class OnlineEstimator(Saving, BaseEstimator):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        In regression it begins after the first row.
+        In regression the first row is not included.
         """
         check_is_fitted(self)
         metrics = self._learned.progress.progressive[0]
@@ -319,29 +319,29 @@ class OnlineEstimator(Saving, BaseEstimator):
 
     @documented
     def explain(self, X: Any, as_shap: bool = False) -> Any:
-        """Contributions of the columns to the predictions of rows, which add up to these.
+        """Contributions of the columns to the predictions of rows; they add up to the prediction.
 
-        A classifier's predictions are explained as log-odds, a regressor's as numbers, and those of losses of counts as
-        logarithms. A contribution includes all codes and words of a column. It is relative to the mean over the rows
-        kept for growing trees, or where none are, as with sparse texts and single learners, to a row of which nothing
-        is known.
+        The explained quantity is the log-odds of a classifier, the prediction of a regressor, and the logarithm of the
+        prediction with a loss of counts or amounts. The contribution of a column includes all its codes and words. It
+        is relative to the mean over the rows kept for growing trees. Models without such rows, as for sparse texts and
+        single learners, are explained relative to a row without any known value.
 
         Parameters
         ----------
         as_shap : bool, default=False
-            Whether to return the same contributions for the plots of shap, with the constant as base values.
+            Whether to return a ``shap.Explanation`` for the plots of shap, with the constant as base values.
 
         Returns
         -------
         pyarrow.Table, or shap.Explanation of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
-            ``(constant)`` and the columns, with a row for each row of X; with two classes contributions are to the
-            log-odds of the second. With more than two there is a first column ``(class)``, and X has a row for each
-            class, in the order of ``classes_``: contributions are to its log-probability minus the mean over all.
+            The columns are ``(constant)`` and the columns of X; there is one row for each row of X. With two classes,
+            log-odds are of the second. With more, there is one row for each row of X and each class, named in a
+            first column ``(class)``, for the log-probability of the class minus the mean over all classes.
 
         Raises
         ------
         ModelError, ValueError
-            If the estimator has kernels alone; if the contributions take more than 2 GiB.
+            If the estimator has only kernel learners; if the contributions take more than 2 GiB.
 
         Examples
         --------
@@ -356,34 +356,34 @@ class OnlineEstimator(Saving, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        with self._alone():
+        with self._lock():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            contributions = decomposition.contributions(self._formed(X))
+            contributions = decomposition.contributions(self._with_intercept(X))
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
         if as_shap:
             return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
-        by_term = [pa.array(contributions[:, place].reshape(-1)) for place in range(len(names))]
+        term_columns = [pa.array(contributions[:, term].reshape(-1)) for term in range(len(names))]
         if n_outputs == 1:
-            return pa.table(by_term, names)
+            return pa.table(term_columns, names)
         labels = np.tile(self.classes_, len(contributions))
-        return pa.table([pa.array(labels.tolist()), *by_term], ["(class)", *names])
+        return pa.table([pa.array(labels.tolist()), *term_columns], ["(class)", *names])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the features, which ``coef_`` has the weights of; ``input_features`` is not used."""
+        """Names of the features, in the order of ``coef_``; ``input_features`` is ignored."""
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The importance of each column, (n_features_in_,); importances add up to 1.
+        """Permutation importances of the columns, of shape (n_features_in_,), with sum 1.
 
-        The increase of the mean loss where the column is permuted, or 0 if it is negative, divided by the sum: on rows
-        that the trees used do not know. A single linear learner keeps no rows, and has none.
+        The importance of a column is the increase of the mean loss when the column is permuted, measured on rows that
+        the trees have not learned; negative values become 0. Single linear learners, which keep no rows, have none.
         """
         check_is_fitted(self)
         try:
@@ -396,23 +396,23 @@ class OnlineEstimator(Saving, BaseEstimator):
         return total / total.sum() if total.sum() > 0.0 else total
 
     def report(self, test: Any = None, train: Any = None, *, cost: Any = None, class_: Any = None) -> Any:
-        """The report of the model as a page of HTML, as `tunefree report` writes it.
+        """Create the HTML report that `tunefree report` writes.
 
         Parameters
         ----------
         test : path, sequence of paths, table or Source, optional
-            Data with known targets, on which it is judged.
+            Data with known targets, on which the model is evaluated.
         train : as ``test``, optional
-            Rows that the model has learned: peers learn these, too. Without them it stands beside a constant.
+            Rows that the model has learned. Peers are fitted on them, too; without them the only peer is a constant.
         cost : str or dict, optional
-            Costs of mistakes, such as ``"fp=1,fn=5"`` or ``{"fp": 1, "fn": 5}``, by which decisions are judged.
+            Costs of mistakes, such as ``"fp=1,fn=5"`` or ``{"fp": 1, "fn": 5}``, to evaluate decisions.
         class_ : optional
-            The class that decisions are for; of two classes by default the second.
+            The positive class of decisions; by default the second of two classes.
 
         Returns
         -------
         tunefree.report.page.Page
-            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
+            ``html`` is its source, and ``save(path)`` writes it to a file. Notebooks show it.
 
         Examples
         --------
@@ -425,16 +425,16 @@ class OnlineEstimator(Saving, BaseEstimator):
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Rises of the loss along the stream, and the columns that changed most there: the largest and the latest, 64.
+        """Rises of the loss along the stream, and the columns that changed most there; at most 64.
 
-        They are found by a sequential test of level 0.001 for the whole stream, and anew after each rise, for
-        independent rows. It is known of models of :func:`tunefree.train`, as long as they go on by rows of files.
+        A sequential test of level 0.001 for the whole stream detects them; it assumes independent rows, and restarts
+        after each rise. Available for models of :func:`tunefree.train`, until ``fit`` or ``partial_fit`` is called.
 
         Returns
         -------
         list of dict
-            Each has ``row``, ``file``, ``row_in_file``, ``time`` (by the first column of dates, or None), ``loss`` on
-            ``rows`` rows from there, ``loss_before`` on ``rows_before`` rows before, ``rows_compared``,
+            Each has ``row``, ``file``, ``row_in_file``, ``time`` (from the first column of dates, or None), ``loss`` on
+            the next ``rows`` rows, ``loss_before`` on the previous ``rows_before`` rows, ``rows_compared``,
             ``columns_compared`` and ``changed``: columns whose values, or whose relation to the target, differ most.
 
         Examples
@@ -454,14 +454,14 @@ class OnlineEstimator(Saving, BaseEstimator):
         return drifts_of(trained)
 
     def history(self) -> Any:
-        """Progressive losses of the first pass along the stream, as a table whose ``to_pandas()`` is a data frame.
+        """Progressive losses of the first pass along the stream, as a table.
 
         Returns
         -------
         pyarrow.Table
-            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Of each
-            ``eval_set`` of ``fit`` ``valid_0_loss`` and ``valid_0_error``: means over the set of the model at that
-            point, and in the last row of the finished one.
+            ``rows`` is the number of rows so far; ``loss`` and ``error`` (absolute error in regression) are means over
+            these rows. For each ``eval_set`` of ``fit``, ``valid_0_loss`` and ``valid_0_error`` are the means of the
+            model at that point over the set; the last row is of the finished model.
 
         Examples
         --------
@@ -494,19 +494,19 @@ class OnlineEstimator(Saving, BaseEstimator):
 
 
 def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) -> Any:
-    """Contributions (n, 1 + d, K) to predictions of rows as shap has them, with the values of these columns."""
+    """Return contributions (n, 1 + d, K) as a ``shap.Explanation``, with the values of the columns."""
     try:
         from shap import Explanation
     except ImportError:
         raise ImportError("as_shap needs shap, which is not installed; pip install shap") from None
-    data: Any = None  # of lines of text
+    data: Any = None  # remains None for lines of text
     if tables.has_columns(X):
         table = pa.concat_tables([pa.table(chunk.data) for chunk in read_frame(X)])
         nothing = [None] * len(table)
         data = np.array(
             [table[name].to_pylist() if name in table.column_names else nothing for name in names], object
         ).T
-        with suppress(TypeError, ValueError):  # of columns that are no numbers
+        with suppress(TypeError, ValueError):  # not all columns are numeric
             data = data.astype(np.float64)
     elif sparse.issparse(X):
         data = X.toarray()
@@ -519,7 +519,7 @@ def _as_shap(contributions: np.ndarray, names: list[str], X: Any, classes: Any) 
 
 
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
-    """The terms of a fitted estimator, relative to means over X, by default over the rows that the estimator keeps."""
+    """Return the terms of a fitted estimator relative to means over X, by default over the rows it keeps."""
     if not isinstance(estimator, OnlineEstimator):
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
@@ -527,7 +527,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     rows = None
     if X is not None:
         X = validation.features(estimator, X)
-        rows = estimator._formed(rows_at(X, evenly_spaced(n_rows(X))))
+        rows = estimator._with_intercept(rows_at(X, evenly_spaced(n_rows(X))))
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -1,4 +1,4 @@
-"""Online classifiers: labels and probabilities of margins, and the sets of classes that are known."""
+"""Base classes of classifiers: labels and probabilities from margins, and the set of known classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tunefree.pool.targets import FEWEST_ROWS, MANY_ROWS, Labels
 
 @estimator
 class Classifying(ClassifierMixin):
-    """Classifiers: they have ``predict_proba``, and ``_predictions(X)``, which are margins (n, K).
+    """Mixin of classifiers with ``predict_proba`` and ``_predictions(X)``, which returns margins (n, K).
 
     Attributes
     ----------
@@ -32,19 +32,19 @@ class Classifying(ClassifierMixin):
     class_weight: Any = shared("class_weight")
 
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
-        """Columns of classes, in the order of ``classes_``; one column is for the second of two classes."""
+        """Return the columns of classes in the order of ``classes_``; a single column is of the second of two."""
         return columns
 
     def _weighted(
         self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any, may_vanish: bool = False
     ) -> np.ndarray:
-        """Sample weights times class weights; ``labels`` are those in y, sorted, and ``classes`` those known."""
+        """Return sample weights times class weights; ``labels``: the sorted labels in y; ``classes``: all known."""
         if self.class_weight is None:
             return weight
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            kept = weight > 0
-            present = np.unique(y[kept])
-            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
+            positive = weight > 0
+            present = np.unique(y[positive])
+            balanced = compute_class_weight("balanced", classes=present, y=y[positive], sample_weight=weight[positive])
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
         else:
             by_label = validation.class_weights(self.class_weight, classes)
@@ -57,19 +57,19 @@ class Classifying(ClassifierMixin):
 
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The part of the rows whose class is predicted right."""
+        """Return the accuracy: the proportion of rows whose class is predicted correctly."""
         predicted = self.predict(X)
         validation.check_lengths(len(predicted), y, sample_weight)
         return float(accuracy_score(validation.plain(y), predicted, sample_weight=sample_weight))
 
     @documented
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins of the rows.
+        """Predict the margins of the classes.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of the second of two classes, else of each class.
+            The margin of the second of two classes, else of each class.
         """
         margins = self._sorted(self._predictions(X))
         return margins[:, 0] if margins.shape[1] == 1 else margins
@@ -87,7 +87,7 @@ class Classifying(ClassifierMixin):
 
     @documented
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities.
+        """Predict the logarithms of the class probabilities.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class Classifying(ClassifierMixin):
 
 @estimator
 class OnlineClassifierBase(Classifying, OnlineEstimator):
-    """Targets are labels; margins are of the sorted classes."""
+    """Base class of online classifiers. Targets are labels; margins are in the order of the sorted classes."""
 
     _task = "classification"
 
@@ -110,10 +110,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:
-        """Fit the model (with ``warm_start``, go on with the present model).
+        """Fit the model; with ``warm_start``, continue from the current model.
 
-        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are named.
+        Unless ``classes`` is given, a warning reports classes of fewer than three rows among more than a thousand.
         """
         return self._learn(X, y, sample_weight, callbacks, self._passes, classes=classes)
 
@@ -123,30 +122,29 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
-        Where the first call names the classes, the model equals that of ``fit`` with one pass and ``shuffle=False``.
-        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
-        fast.
+        If the first call gives all ``classes``, the model equals that of ``fit`` with one pass and ``shuffle=False``.
+        Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
         return self._learn(X, y, sample_weight, callbacks, classes=classes)
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         if is_stream and isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         validation.class_labels(y)
-        closed = closed_set(roles["classes"], self, again)
+        closed = closed_set(roles["classes"], self, is_continued)
         rows = np.flatnonzero((weight > 0) | (not is_stream))
         check_closed(y[rows], closed, rows)
         labels, codes = np.unique(y, return_inverse=True)
         known = closed if closed is not None else labels[:0] if is_stream else labels
-        known = union(self.classes_, known) if again else known
+        known = union(self.classes_, known) if is_continued else known
         if not is_stream:
             check_several(known)
         weight = self._weighted(y, weight, labels, closed if is_stream else known, is_stream)
         if not is_stream and closed is None:
             warn_of_rare(y, weight)
-        if not again:
+        if not is_continued:
             self._begin(known.tolist())
         self.classes_, self._closed = known, closed
         for label in [label for label in known.tolist() if label not in self._learned.model.classes]:
@@ -155,10 +153,10 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
         return np.searchsorted(self.classes_, y), weight
 
-    def _watched(self, *learning: Any) -> None:
+    def _learn_with_callbacks(self, *learning: Any) -> None:
         try:
-            super()._watched(*learning)
-        finally:  # a pass that a signal ends has not met all classes
+            super()._learn_with_callbacks(*learning)
+        finally:  # if a signal interrupts the pass, some classes have not been learned
             known_labels = set(self._learned.model.classes)
             self.classes_ = self.classes_[[label in known_labels for label in self.classes_.tolist()]]
 
@@ -177,7 +175,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         return super().__sklearn_is_fitted__() and len(self.classes_) > 0
 
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
-        """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""
+        """Reorder columns from the model's order of classes to that of ``classes_``; a single one changes sign."""
         model = self._learned.model
         order = [model.classes.index(label) for label in self.classes_.tolist()]
         if columns.shape[1] > 1:
@@ -186,16 +184,16 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     @documented
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
+        """Predict class probabilities.
 
-        With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
-        they were first learned. The most probable class may then differ from the predicted one, which has the largest
-        margin.
+        With losses other than the logistic, probabilities are calibrated on progressive margins, which are predicted
+        before a row is first learned. The most probable class may then differ from the predicted class, which has the
+        largest margin.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            The columns are in the order of ``classes_``.
         """
         margins = self._predictions(X)
         if len(self.classes_) == 1:
@@ -204,7 +202,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
 
 def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The classes known and some labels, sorted."""
+    """Return the sorted union of the known classes and some labels."""
     if not (len(known) and len(labels)):
         return labels if len(labels) else known
     if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
@@ -215,9 +213,9 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([known, labels]))
 
 
-def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
-    """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class."""
-    before = getattr(estimator, "_closed", None) if again else None
+def closed_set(classes: Any, estimator: Any, is_continued: bool) -> np.ndarray | None:
+    """Return the sorted labels that are allowed from now on; None if any new label becomes a class."""
+    before = getattr(estimator, "_closed", None) if is_continued else None
     if classes is None:
         return before
     if np.ndim(classes) != 1:
@@ -225,11 +223,11 @@ def closed_set(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     labels = np.unique(validation.plain(np.asarray(classes)))
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")
-    return union(estimator.classes_, labels) if again else labels
+    return union(estimator.classes_, labels) if is_continued else labels
 
 
 def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = None) -> None:
-    """Raise a ValueError for the first label that is not in a closed set; ``rows`` (n,) are their places in y."""
+    """Raise a ValueError for the first label outside a closed set; ``rows`` (n,): row numbers of the labels."""
     if known is None:
         return
     allowed = set(known.tolist())
@@ -243,19 +241,19 @@ def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | Non
 
 
 def check_several(classes: np.ndarray) -> None:
-    """Raise scikit-learn's ValueError unless there are two classes or more."""
+    """Raise scikit-learn's ValueError if there are fewer than two classes."""
     if len(classes) < 2:
         problem = f"The number of classes has to be greater than one; got 1 class ({classes.tolist()[0]!r})"
         raise ValueError(f"{problem}; give rows of another class, too, or name all by partial_fit(X, y, classes=[...])")
 
 
 def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
-    """Warn of each class of fewer than three rows of a weight above 0, where there are more than a thousand."""
+    """Warn of classes of fewer than three rows with positive weight, if there are more than a thousand such rows."""
     rows = np.flatnonzero(weight > 0)
     labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
-        places = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
+        examples = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
         warn(
-            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {places}; "
+            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {examples}; "
             "if it is a mistake, correct it, or give all classes by classes=[...]"
         )

@@ -1,4 +1,4 @@
-"""A model in Python beside peers and other estimators: :func:`compare`."""
+"""Comparison of a model with peers and other estimators: :func:`compare`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tunefree.workflows.paired import PairedComparison, Truth
 
 
 class _Rows(NamedTuple):
-    """Rows as a user passes them."""
+    """Rows as the user passes them."""
 
     X: Any
     y: Any
@@ -43,38 +43,38 @@ def compare(
     peers: bool = True,
     n_jobs: int | None = None,
 ) -> PairedComparison:
-    """Put a model beside others on the same rows.
+    """Compare a model with others on the same rows.
 
     The others are a constant, a logistic or ridge regression, a random forest and gradient boosting of scikit-learn,
-    and any further estimators. Fitted models are judged as they are. Others learn the rows of ``train``; without these,
-    all are judged by 5-fold cross-validation, and none may be fitted.
+    and any further estimators. Fitted models are evaluated without refitting. Other models are fitted on ``train``;
+    if it is not given, all models are evaluated by 5-fold cross-validation, and none may be fitted.
 
     Parameters
     ----------
     model : estimator
-        Of this package or of scikit-learn.
+        An estimator of this package or of scikit-learn.
     X : table or array of shape (n, d)
-        Rows by which models are judged. Fitted models should not have learned them.
+        Rows on which models are evaluated. Fitted models should not have learned them.
     y : array of shape (n,)
-        Their targets.
+        Targets of the rows of X.
     others : sequence or dict of estimators, optional
-        Further models, perhaps with names. Classifiers need ``predict_proba``.
+        Further models; the keys of a dict are their names. Classifiers need ``predict_proba``.
     train : tuple of X and y, optional
-        Rows to learn.
+        Training rows.
     sample_weight, groups : arrays of shape (n,), optional
-        Weights and groups of the rows of X. Intervals are for independent groups, which cross-validation keeps whole.
+        Weights and groups of the rows of X. Cross-validation splits no group; intervals assume independent groups.
     in_order : bool, default=False
-        Whether rows are in the order of time: in cross-validation, each is predicted by models of earlier ones.
+        Whether rows are in the order of time. Cross-validation then trains on earlier rows only.
     peers : bool, default=True
-        Whether to compare with those of scikit-learn.
+        Whether to include the models of scikit-learn.
     n_jobs : int, optional
-        Processors to use; by default all.
+        Number of processors; by default all.
 
     Returns
     -------
     PairedComparison
-        Its ``table()`` has ``loss``, ``error``, differences from the model with intervals of 95 % for all together,
-        ``better`` and ``seconds`` of each model; ``sentence`` says it in words.
+        ``table()`` has ``loss``, ``error``, ``better`` and ``seconds`` of each model, and differences from the first
+        model with simultaneous 95 % intervals; ``sentence`` summarises it.
 
     Raises
     ------
@@ -107,17 +107,17 @@ def compare(
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else "the target"
     plan = Plan(target=target, task="classification" if is_class else "regression", **_options_of(model))
-    parts = [_data(one, plan) for one in rows]
-    for one in parts[1:]:
-        if one.table.column_names != parts[0].table.column_names:
+    parts = [_data(part_rows, plan) for part_rows in rows]
+    for part in parts[1:]:
+        if part.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
     truth = _truth(parts, rows, estimators, fitted)
-    entrants = {name: _entrant(one, rows, truth, name in fitted) for name, one in estimators.items()}
+    entrants = {name: _entrant(model, rows, truth, name in fitted) for name, model in estimators.items()}
     return trials.run(parts, truth, entrants, train is not None or not fitted, peers, in_order, n_jobs)
 
 
 def _is_classification(estimators: dict[str, Any]) -> bool:
-    """Whether estimators predict classes; a ModelError unless all can be judged alike."""
+    """Return whether all estimators are classifiers; raise a ModelError if they cannot be compared."""
     for name, estimator in estimators.items():
         if not hasattr(estimator, "fit"):
             raise ModelError(f"{name} is no estimator; pass one, as tunefree.load(path) returns it")
@@ -131,15 +131,15 @@ def _is_classification(estimators: dict[str, Any]) -> bool:
 
 
 def _named(model: Any, others: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    """Estimators by names, the model first."""
-    named = {type(model).__name__: model}
-    pairs = others.items() if isinstance(others, Mapping) else ((type(one).__name__, one) for one in others)
+    """Return the estimators by unique names, the model first."""
+    estimators = {type(model).__name__: model}
+    pairs = others.items() if isinstance(others, Mapping) else ((type(other).__name__, other) for other in others)
     for name, estimator in pairs:
-        number, distinct = 2, str(name)
-        while distinct in named:
-            distinct, number = f"{name} {number}", number + 1
-        named[distinct] = estimator
-    return named
+        number, unique_name = 2, str(name)
+        while unique_name in estimators:
+            unique_name, number = f"{name} {number}", number + 1
+        estimators[unique_name] = estimator
+    return estimators
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -151,7 +151,7 @@ def _is_fitted(estimator: Any) -> bool:
 
 
 def _options_of(model: Any) -> dict[str, Any]:
-    """Parameters of a tunefree model on columns and the loss, by name; its peers are fitted with the same."""
+    """Return the parameters of a tunefree model for columns and the loss, which its peers use, too."""
     if not hasattr(model, "_learner"):
         return {}
     names = {name: getattr(model, name, None) for name in ("categorical", "text", "loss")}
@@ -159,7 +159,7 @@ def _options_of(model: Any) -> dict[str, Any]:
 
 
 def _data(rows: _Rows, plan: Plan) -> trials.Data:
-    """The rows with their targets as a table, as peers learn them."""
+    """Read the rows and their targets as a table for the peers."""
     batches = [chunk.data.replace_schema_metadata(None) for chunk in read_frame(rows.X, name="X")]
     table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
     target = np.asarray(rows.y)
@@ -176,7 +176,7 @@ def _data(rows: _Rows, plan: Plan) -> trials.Data:
 
 
 def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, Any], fitted: list[str]) -> Truth:
-    """The targets of all rows; classes are those that models know or learn."""
+    """Return the targets of all rows, with the classes that models know or learn."""
     classes: dict[Any, None] = {}
     if parts[0].task == "classification":
         known = [np.asarray(estimators[name].classes_).tolist() for name in fitted]
@@ -190,11 +190,11 @@ def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, An
 
 
 def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -> trials.Learn:
-    """An estimator that learns rows of the first of some tables, unless it is fitted, and predicts rows of the last."""
+    """Return a function that fits the estimator on rows of the first table, unless fitted, and predicts the last."""
     before = len(truth.weight) - len(rows[-1].y)
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float | None]:
-        began, model = time.perf_counter(), estimator
+        start, model = time.perf_counter(), estimator
         if not is_fitted:
             further = {"sample_weight": rows[0].weight, "groups": rows[0].groups}
             known = {name: values for name, values in further.items() if values is not None}
@@ -208,13 +208,13 @@ def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -
             predictions = trials.by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
         else:
             predictions = np.asarray(model.predict(X), np.float64).reshape(-1)
-        return predictions, None if is_fitted else time.perf_counter() - began
+        return predictions, None if is_fitted else time.perf_counter() - start
 
     return learn
 
 
 def _at(values: Any, rows: np.ndarray) -> Any:
-    """Some rows of a table or an array."""
+    """Select rows of a table or an array."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if isinstance(values, Mapping):

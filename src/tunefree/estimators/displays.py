@@ -19,29 +19,29 @@ from tunefree.plotting.generations import draw_weights
 from tunefree.plotting.style import DARK, escaped, pyplot
 from tunefree.pool.model import Model
 
-ACROSS = 3  # panels beside each other
-INCHES = 2.4, 1.75  # width and height of a panel
-AROUND = 0.95  # inches above and below the panels
-CHARACTERS = 20  # of the note, for each inch
+PANELS_PER_ROW = 3  # panels per row
+PANEL_INCHES = 2.4, 1.75  # width and height of a panel
+MARGIN_INCHES = 0.95  # inches above and below the panels
+CHARACTERS_PER_INCH = 20  # characters of the note per inch
 INCHES_OF_GENERATIONS = 7.6, 3.4
 LEGEND: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 LEGEND |= {"fontsize": 8.5, "title_fontsize": 8.5, "alignment": "left"}
 
 
 class CurveDisplay:
-    """Curves of the predictions of a model over single columns.
+    """Partial dependence curves of a model, one panel per column.
 
-    Use :meth:`from_estimator`.
+    Use :meth:`from_estimator` to create a display.
 
     Parameters
     ----------
     picture : tunefree.explanation.dependence.Picture
+        The computed curves.
 
     Attributes
     ----------
     figure_ : matplotlib.figure.Figure
-    axes_ : ndarray of matplotlib axes
-        Of the panels.
+    axes_ : ndarray of matplotlib axes, one per panel
     """
 
     def __init__(self, *, picture: Picture) -> None:
@@ -58,31 +58,30 @@ class CurveDisplay:
         max_curves: int = 9,
         figure: Any = None,
     ) -> CurveDisplay:
-        """Draw how predictions change with the columns that matter most.
+        """Draw the partial dependence of the model on its most important columns.
 
-        Drawn is the partial dependence of the whole model: the mean of its log-odds, or predicted numbers, over rows in
-        which the column takes each value; and how much that differs from row to row.
+        A curve is the mean of the log-odds, or predicted numbers, over rows whose value in the column is replaced by
+        each value in turn. A band shows how much the curves of single rows differ.
 
         Parameters
         ----------
         estimator : TuneFreeClassifier, TuneFreeRegressor, or another online estimator
-            It has been fitted.
+            A fitted estimator.
         X : array-like of shape (n_samples, n_features), optional
-            Rows in which columns take other values, by default those that the estimator keeps of the rows it learned.
+            Rows to average over. By default the learned rows that the estimator keeps.
         features : sequence, optional
-            Names or numbers of columns to be drawn instead of those that matter most.
+            Names or indices of the columns to draw. By default the most important columns.
         target : label, optional
-            The class whose log-odds are drawn. By default the second of two classes; of more classes all, but at most
-            six.
+            The class whose log-odds are drawn. By default the second of two classes, or up to six of more classes.
         max_curves : int, default 9
-            How many columns are drawn if ``features`` is None, of those that matter beyond noise.
+            Maximum number of curves if ``features`` is None. Columns whose importance is noise are left out.
         figure : matplotlib figure or subfigure, optional
-            An empty one to draw on. Default: a new figure.
+            An empty figure to draw on. By default a new figure.
 
         Raises
         ------
         ModelError
-            If the estimator has kernels alone, or keeps no rows and X is None.
+            If the estimator has only kernel learners, or keeps no rows and X is None.
 
         Examples
         --------
@@ -97,7 +96,7 @@ class CurveDisplay:
         return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> CurveDisplay:
-        """Draw; ``figure`` as of :meth:`from_estimator`."""
+        """Draw the curves; ``figure`` is as in :meth:`from_estimator`."""
         if figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")
         axes = np.ravel(figure.subplots(self._down, self._across, squeeze=False))
@@ -111,12 +110,12 @@ class CurveDisplay:
 
     @property
     def inches(self) -> tuple[float, float]:
-        """Width and height of a figure of its own."""
-        return max(INCHES[0] * self._across, 4.8), INCHES[1] * self._down + AROUND
+        """Width and height of a new figure."""
+        return max(PANEL_INCHES[0] * self._across, 4.8), PANEL_INCHES[1] * self._down + MARGIN_INCHES
 
     @property
     def _across(self) -> int:
-        return 2 if len(self.picture.curves) == 4 else min(ACROSS, len(self.picture.curves))
+        return 2 if len(self.picture.curves) == 4 else min(PANELS_PER_ROW, len(self.picture.curves))
 
     @property
     def _down(self) -> int:
@@ -141,16 +140,16 @@ class CurveDisplay:
             legend.get_title().set_ha("left")
         else:
             figure.suptitle(title, x=0.01, ha="left", size=9)
-        note = textwrap.fill(escaped(self.picture.note), int(CHARACTERS * self.inches[0]))
+        note = textwrap.fill(escaped(self.picture.note), int(CHARACTERS_PER_INCH * self.inches[0]))
         figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color=DARK)
 
 
 class GenerationsDisplay:
-    """Weights in the mixture of a model with generations, over the rows that it learned.
+    """Weights of the members of a mixture, over the rows that were learned.
 
-    Use :meth:`from_estimator`. The weights, of sum 1, are those of the base mixture, before its corrections. Members
-    that differ only in the learner on their leaves are one area. Triangles mark rows at which generations of all rows
-    took over.
+    Use :meth:`from_estimator` to create a display. The weights are of the base mixture, before its corrections, and
+    have sum 1. Members that differ only in the learner on their leaves share an area. Triangles mark the rows at which
+    new generations, grown on all rows, began to predict.
 
     Parameters
     ----------
@@ -171,15 +170,15 @@ class GenerationsDisplay:
 
         Parameters
         ----------
-        estimator : TuneFreeClassifier, TuneFreeRegressor, or what :func:`tunefree.train` and :func:`tunefree.load` give
-            A pool.
+        estimator : TuneFreeClassifier or TuneFreeRegressor
+            Fitted, or returned by :func:`tunefree.train` or :func:`tunefree.load`.
         ax : matplotlib axes, optional
-            Axes to draw on. Default: those of a new figure.
+            Axes to draw on. By default the axes of a new figure.
 
         Raises
         ------
         ModelError
-            If it has another learner, or has not learned enough rows for a generation.
+            If the model is not a pool, or has not learned enough rows for a generation.
 
         Examples
         --------
@@ -197,7 +196,7 @@ class GenerationsDisplay:
         return cls(model=model).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> GenerationsDisplay:
-        """Draw; ``ax`` as of :meth:`from_estimator`."""
+        """Draw the weights; ``ax`` is as in :meth:`from_estimator`."""
         if len(self.model.pool.context.record.rows) < 2:
             raise ModelError(f"the model has recorded too few rows: the first generations come after {clocks.FIRST}")
         if ax is None:

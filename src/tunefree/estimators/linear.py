@@ -1,4 +1,4 @@
-"""Single linear learners in scikit-learn's manner, by their names."""
+"""Estimators with a single linear learner."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from tunefree.pool.options import POOL, check_settings
 
 @estimator
 class SingleLearner(OnlineEstimator):
-    """Estimators that pass several times over the rows."""
+    """Base class of estimators with a single learner, which may pass over the rows several times."""
 
     passes: int = parameter(
         1,
-        "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data "
-        "sets.",
+        "Number of passes over the rows in ``fit``. The papers' theorems hold for one pass. More passes help on small "
+        "data sets.",
         low=1,
     )
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
         "a row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there "
-        "would be more than 65,536 rounds in total and four for each row). With False the rows are learned in the "
-        "order in which they stand, in one round each, as by ``partial_fit``, and a weight multiplies the loss.",
+        "would be more than 65,536 rounds in total and four for each row). With False, the rows are learned in their "
+        "order, in one round each, as by ``partial_fit``, and a weight multiplies the loss.",
     )
     average: bool = parameter(
         False, "Whether to predict with the average of the weights over the rounds instead of the last weights."
     )
 
     def _weights(self) -> np.ndarray:
-        """Weights (d, K) of the features, the constant first."""
+        """Return the weights (d, K) of the features, the constant first."""
         check_is_fitted(self)
         try:
             weights = linear_weights(self._learned.model, tables.feature_names(self)).weights
@@ -52,23 +52,23 @@ class SingleLearner(OnlineEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, in the units of the data, of a single linear learner on raw rows.
+        """Weights of the features, in the units of the data; only with ``view="raw"``.
 
-        (n_features,) in regression, (1, n_features) with two classes, else (n_classes, n_features). Their names are
-        ``get_feature_names_out()``: of a table, they include the codes and words of its columns.
+        The shape is (n_features,) in regression, (1, n_features) with two classes, else (n_classes, n_features). The
+        features are named by ``get_feature_names_out()``; the features of a table include codes and words.
         """
         weights = self._weights()[1:]
         return weights[:, 0] if self._task == "regression" else weights.T
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Prediction, or margins, of a row of zeros: (1,), or with more than two classes (n_classes,)."""
+        """Prediction, or margins, for a row of zeros, of shape (1,), or (n_classes,) with more than two classes."""
         return self._weights()[0]
 
 
 @estimator
 class LinearClassifier(SingleLearner, OnlineClassifierBase):
-    """Classifiers with a linear learner."""
+    """Base class of classifiers with a linear learner."""
 
     loss: str = loss_of_task("classification", "logistic")
     fit_intercept: bool = parameter(True, "Whether to fit an intercept.")
@@ -76,20 +76,20 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
 
 @estimator
 class LinearRegressor(SingleLearner, OnlineRegressorBase):
-    """Regressors with a linear learner. Targets are learned relative to their running mean."""
+    """Base class of regressors with a linear learner. Targets are learned relative to their running mean."""
 
     loss: str = loss_of_task("regression", "square")
 
 
 @estimator
-class Named(SingleLearner):
-    """A learner that is named, with its settings."""
+class NamedLearner(SingleLearner):
+    """Base class of estimators whose learner is chosen by name, with settings."""
 
     learner: str = field_of(Parameter(f"A linear learner by its name: {', '.join(ALL)}."), "scinol2", kw_only=False)
     settings: dict[str, Any] | None = parameter(
         None,
-        "Parameters of the learner by their names, such as ``{'eta': 0.1}``; the others have their default values. In "
-        "regression, step sizes are in units of the target's mean absolute deviation.",
+        "Parameters of the learner by name, such as ``{'eta': 0.1}``; others have their defaults. In regression, step "
+        "sizes are in units of the target's mean absolute deviation.",
     )
     view: str = shared("view", "raw")
     n_jobs: int | None = shared("n_jobs", -1)
@@ -106,8 +106,8 @@ class Named(SingleLearner):
 
 
 @estimator
-class OnlineClassifier(Named, LinearClassifier):
-    """A linear classifier trained by an online algorithm that the papers propose or compare with.
+class OnlineClassifier(NamedLearner, LinearClassifier):
+    """A linear classifier trained by an online algorithm that the papers propose, or compare with theirs.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeClassifier` combines several of the algorithms.
 
@@ -123,8 +123,8 @@ class OnlineClassifier(Named, LinearClassifier):
 
 
 @estimator
-class OnlineRegressor(Named, LinearRegressor):
-    """A linear regressor trained by an online algorithm that the papers propose or compare with.
+class OnlineRegressor(NamedLearner, LinearRegressor):
+    """A linear regressor trained by an online algorithm that the papers propose, or compare with theirs.
 
     It is meant for comparisons and teaching; :class:`tunefree.TuneFreeRegressor` combines several of the algorithms.
 

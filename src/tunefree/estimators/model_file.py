@@ -1,7 +1,7 @@
-"""Fitted estimators in model files: the state of an estimator beside its model, and the estimator of a file.
+"""Fitted estimators in model files: saving the state of an estimator next to its model, and restoring it.
 
-A file of a training by a plan (`tunefree train`, :func:`tunefree.train`) says nothing of an estimator: it becomes the
-one with the parameters of the plan.
+The file of a training by a plan (`tunefree train`, :func:`tunefree.train`) describes no estimator. It is loaded as the
+estimator with the parameters of the plan.
 """
 
 from __future__ import annotations
@@ -40,53 +40,53 @@ ESTIMATORS = Registry(
     },
     "tunefree.estimators",
 )
-_FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
-_TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
-_LABELS = {str, int, float, bool}  # that files hold
-IN_PLANS = {"target": "target", "group": "groups", "exposure": "exposure"}  # roles of columns, by names in plans
+_FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # kind of dtype -> type of targets in files
+_TYPES = {"U": "str", "T": "str", "O": "object"}  # kind of dtype -> type of labels; others are saved by dtype name
+_LABELS = {str, int, float, bool}  # types of labels that files can hold
+PLAN_FIELDS = {"target": "target", "group": "groups", "exposure": "exposure"}  # role of a column -> field of the plan
 
 
 class Saving:
-    """Estimators that can be written to a model file."""
+    """Mixin of estimators that can be written to a model file."""
 
-    _encoder: Any = None  # of tables or lines of text; None of arrays
-    _is_sparse = False  # whether a matrix was fitted
-    _as_array = False  # whether the encoder's rows are learned as an array, and
-    _reads_arrays = False  # whether its columns are those of arrays
-    _role_names: Mapping[str, str] = MappingProxyType({})  # of the columns of targets, groups and exposures
-    _learned: Trained  # complete only if it is as a file has it
+    _encoder: Any = None  # encoder of tables or lines of text; None for arrays
+    _is_sparse = False  # whether a sparse matrix was fitted
+    _as_array = False  # whether encoded rows are learned as an array
+    _reads_arrays = False  # whether the encoder's columns come from arrays
+    _role_names: Mapping[str, str] = MappingProxyType({})  # role (target, group, exposure) -> name of its column
+    _learned: Trained  # marked complete only once it equals the contents of a file
     n_iter_: int
     n_features_in_: int
-    classes_: np.ndarray  # of classifiers
+    classes_: np.ndarray  # classifiers only
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
-        """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.
+        """Write the fitted model to a file that :func:`tunefree.load` and the command line can read.
 
-        The estimator that is loaded goes on as this one would. On the command line, a model of arrays reads tables with
-        the columns x0, x1, ..., or with the names in ``feature_names_in_``; one of sparse matrices reads svmlight text,
-        in which column j has the index j + 1. Groups and exposures are in columns with the names of their Series, else
-        ``"group"`` and ``"exposure"``.
+        The loaded estimator continues exactly like this one. On the command line, a model fitted on arrays reads tables
+        with columns x0, x1, ..., or with the names in ``feature_names_in_``. A model fitted on sparse matrices reads
+        svmlight text, in which column j has index j + 1. The columns of groups and exposures have the names of the
+        Series that were passed, else ``"group"`` and ``"exposure"``.
 
         Parameters
         ----------
         path : path
         target : str, optional
-            Name of the column that the model predicts, by default that of the Series ``y``, else ``"target"``. In
-            svmlight text, targets have no name.
+            Name of the target column, by default the name of the Series ``y``, else ``"target"``. Targets in svmlight
+            text have no name.
         only_for_prediction : bool, default=False
-            Whether to leave out what only learning and certificates need, of a pool. Corrections of leaves are rounded
-            to half precision: probabilities differed by at most 4e-5 on seven tables.
+            Whether to leave out the state of a pool that only learning and certificates need. Corrections of leaves
+            are rounded to half precision: probabilities differed by at most 4e-5 on seven tables.
 
         Raises
         ------
         ModelError
-            If the file cannot be written, and an earlier one of this name is untouched; or if the target cannot have
+            If the file cannot be written, in which case an existing file is not changed; or if the target cannot have
             this name.
 
         Warns
         -----
         DataWarning
-            If files cannot hold a parameter, such as a generator of random numbers, which is then loaded as by default.
+            If a parameter cannot be saved, such as a random number generator. It has its default after loading.
 
         Examples
         --------
@@ -99,17 +99,17 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(passes=3), ['yes'])
         """
-        with self._alone():
+        with self._lock():
             self._trained(target).save(path, only_for_prediction=only_for_prediction)
         if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
             warn(f"{problem}: the estimator that is loaded has the default")
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the prediction function to a file of ONNX, for runtimes such as ONNX Runtime; needs `tunefree[onnx]`.
+        """Write the prediction function to an ONNX file, for runtimes such as ONNX Runtime; needs `tunefree[onnx]`.
 
-        An input is a column, of shape (n, 1): numbers in double precision, NaN where missing, or texts without white
-        space around them, empty where missing. A boolean is the text ``"true"`` or ``"false"``. The outputs are
+        Each column is an input of shape (n, 1): double-precision numbers, with NaN if missing, or strings without
+        surrounding white space, empty if missing. A boolean is the string ``"true"`` or ``"false"``. The outputs are
         ``label`` and ``probabilities``, in the order of ``classes_``, or ``prediction``.
 
         Parameters
@@ -119,12 +119,12 @@ class Saving:
         Raises
         ------
         ModelError
-            If the model has columns of texts, lists, dates or times, or kernels, or the file cannot be written.
+            If the model has columns of text, lists, dates or times, or kernels, or the file cannot be written.
 
         Warns
         -----
         DataWarning
-            If the model predicts rows that it has learned otherwise than new ones, which the file cannot.
+            If the model predicts learned rows differently from new ones; the exported function cannot.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Saving:
 
     @property
     def trained_(self) -> Trained:
-        """The contents of a file: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
+        """The model with its encoder and plan, as saved in files; functions of ``tunefree.workflows`` take it."""
         return self._trained()
 
     def _trained(self, target: str | None = None) -> Trained:
@@ -154,29 +154,29 @@ class Saving:
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = source_of(self, trained)
         if kind == TABLE:
-            encoder = _naming(encoder, self, trained, target)
+            encoder = _with_role_names(encoder, self, trained, target)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in IN_PLANS.items()}
+        names: dict[str, Any] = {name: getattr(encoder, role, None) for role, name in PLAN_FIELDS.items()}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
-    def _alone(self) -> Turn:
-        """A context in which no other thread changes the model."""
-        turn: Turn = self.__dict__.setdefault("_in_turn", Turn())
+    def _lock(self) -> Turn:
+        """Return the lock of the model, a context manager."""
+        turn: Turn = self.__dict__.setdefault("_model_lock", Turn())
         return turn
 
     def _record(self) -> Trained:
         raise NotImplementedError
 
     def _restore(self, trained: Trained) -> None:
-        """Restore the fitted state from a file."""
+        """Restore the fitted state from the contents of a file."""
         described = trained.estimator or {}
         tables.restore(self, trained.encoder, described.get("fitted") or {})
 
 
 def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
-    """Write a file of ONNX; returns lines on rows that it may predict otherwise than the estimator."""
+    """Write an ONNX file; return notes on rows for which it may differ from the estimator."""
     try:
         from tunefree.export.model import export
     except ModuleNotFoundError as missing:
@@ -184,12 +184,12 @@ def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
             raise
         raise ModelError("onnx is not installed; pip install 'tunefree[onnx]'") from None
 
-    with estimator._alone():
+    with estimator._lock():
         return export(estimator.trained_, path, getattr(estimator, "classes_", np.zeros(0)).tolist())
 
 
 def estimator_of(trained: Trained) -> Any:
-    """The estimator that a file holds, or that the plan of a training stands for."""
+    """Return the estimator of a model file, or the estimator that corresponds to a plan."""
     described, model = trained.estimator or _estimator_of(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"
     if not ESTIMATORS[described["class"]].__name__.endswith(ending):
@@ -200,18 +200,18 @@ def estimator_of(trained: Trained) -> Any:
 
 
 def unfitted(name: str, parameters: dict[str, Any]) -> Any:
-    """The estimator of a class with parameters as files have them."""
+    """Return an unfitted estimator of a class, with parameters in the form of files."""
     return ESTIMATORS[name](**{parameter: _restored(value) for parameter, value in parameters.items()})
 
 
 def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarray:
-    """Labels as an array of the type that they had."""
+    """Return labels as an array of their original dtype."""
     kind, types = ((described or {}).get("fitted") or {}).get("labels"), {type(label) for label in classes}
     return np.array(classes, "object" if kind is None and len(types) > 1 and types != {int, float} else kind)
 
 
 def _estimator_of(trained: Trained) -> dict[str, Any]:
-    """The estimator that would learn with a plan's learner, as files have it."""
+    """Return the description, as in files, of the estimator that corresponds to a plan."""
     plan, task = trained.plan, trained.model.task
     parameters: dict[str, Any] = {"categorical": list(plan.categorical) or None, "text": list(plan.text) or None}
     parameters |= {"shuffle": plan.shuffle, "random_state": plan.random_state}
@@ -231,7 +231,7 @@ def _estimator_of(trained: Trained) -> dict[str, Any]:
 
 
 def _described(estimator: Any) -> dict[str, Any]:
-    """An estimator without its model, as files have it."""
+    """Return the description of an estimator in the form of files, without its model."""
     name = next((cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS), None)
     if name is None:
         raise ModelError(f"estimators of {type(estimator).__name__} cannot be saved; save one of tunefree's")
@@ -252,7 +252,7 @@ def _described(estimator: Any) -> dict[str, Any]:
 
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], list[str]]:
-    """The parameters of an estimator as files hold them, and the names of those that files cannot hold."""
+    """Return the parameters of an estimator in the form of files, and the names of parameters that cannot be saved."""
     plain, lost = {}, []
     for name, value in estimator.get_params(deep=False).items():
         try:
@@ -263,10 +263,10 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as files hold it, else a TypeError: keys of JSON are strings, and labels may be numbers."""
+    """Return a parameter in the form of files; raise a TypeError if files cannot hold it."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
-    if isinstance(value, dict):
+    if isinstance(value, dict):  # JSON keys are strings, and labels may be numbers
         return {"pairs": [[_plain(part) for part in pair] for pair in value.items()]}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
@@ -276,14 +276,14 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(value: Any) -> Any:
-    """The parameter that :func:`_plain` wrote down."""
+    """Return the parameter that :func:`_plain` converted."""
     if isinstance(value, dict):
         return {_restored(key): _restored(part) for key, part in value["pairs"]}
     return [_restored(part) for part in value] if isinstance(value, list) else value
 
 
 def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
-    """The kind of rows that the model reads, and their encoder."""
+    """Return the format of the rows that the model reads, and their encoder."""
     encoder = estimator._encoder or trained.encoder
     if encoder is not None:
         return trained.kind or TABLE, encoder
@@ -292,12 +292,12 @@ def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
     return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
-def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
-    """The encoder with the names of the target, groups and exposures: as asked for, else those that they had."""
+def _with_role_names(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:
+    """Return the encoder with the names of the target, group and exposure columns, made distinct from its columns."""
     column_names = [column.name for column in encoder.columns]
     if target in column_names:
         raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-    in_plan = {role: name for role, field in IN_PLANS.items() if (name := getattr(trained.plan, field)) is not None}
+    in_plan = {role: name for role, field in PLAN_FIELDS.items() if (name := getattr(trained.plan, field)) is not None}
     names = {"target": "target", **estimator._role_names, **in_plan} | ({"target": target} if target else {})
     for role, name in names.items():
         while name in column_names:
@@ -307,6 +307,6 @@ def _naming(encoder: TableEncoder, estimator: Any, trained: Trained, target: str
     if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    named = copy.copy(encoder)
-    vars(named).update(names, target_family=family)
-    return named
+    renamed = copy.copy(encoder)
+    vars(renamed).update(names, target_family=family)
+    return renamed

@@ -1,4 +1,4 @@
-"""The pool as scikit-learn estimators: one pass is the whole training, and nothing has to be chosen."""
+"""The pool as scikit-learn estimators, which learn in one pass and have no hyperparameters to tune."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from tunefree.stream.formats import TABLE
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import leaks_of
 
-EVERY = 4  # of the points of the history: two in each doubling of the rows
+HISTORY_STEP = 4  # every fourth point of the history, so two per doubling of the rows
 
 
-class Evaluating(Callback):
-    """Evaluates the sets of ``fit`` along the pass, by a copy of the model: its own would remember the rows.
+class EvaluationSets(Callback):
+    """Evaluates the evaluation sets of ``fit`` along the pass.
 
-    The arguments are in the form in which LightGBM takes them. If it is ``verbose``, it prints a line at each point.
+    The arguments have the form of LightGBM's. With ``verbose`` a line is printed at each point. Predictions are made by
+    a copy of the model, because the model itself would remember the rows.
     """
 
     def __init__(
@@ -50,16 +51,16 @@ class Evaluating(Callback):
         eval_sample_weight: Any = None,
         eval_exposure: Any = None,
     ) -> None:
-        self.estimator, self.verbose, self.began = estimator, verbose, time.perf_counter()
+        self.estimator, self.verbose, self.start = estimator, verbose, time.perf_counter()
         pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
         if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
         names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
         if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-        weights = _by_set("eval_sample_weight", eval_sample_weight, len(pairs))
-        exposures = _by_set("eval_exposure", eval_exposure, len(pairs))
-        self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # rows, and targets and weights as models take them
+        weights = _per_set("eval_sample_weight", eval_sample_weight, len(pairs))
+        exposures = _per_set("eval_exposure", eval_exposure, len(pairs))
+        self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # name -> rows, targets and weights
         for k, (X, y) in enumerate(pairs):
             try:
                 rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
@@ -67,16 +68,16 @@ class Evaluating(Callback):
                 self.sets[names[k]] = rows, *estimator._evaluated(y, weight, exposures[k])
             except ValueError as error:
                 raise DataError(str(error), f"eval_set[{k}]") from None
-        self.points = POINTS[::EVERY] if pairs or verbose else ()
+        self.points = POINTS[::HISTORY_STEP] if pairs or verbose else ()
 
     def step(self, trained: Any, step: Step) -> None:
-        """Evaluate the sets if a point was reached by these rows."""
+        """Evaluate the sets if these rows reached a point of the history."""
         rows = trained.progress.rows
         if any(rows - len(step.row_losses) < point <= rows for point in self.points):
             self.evaluate(trained)
 
     def evaluate(self, trained: Any) -> None:
-        """Record the losses of the sets at this point of the pass."""
+        """Record the current losses of the sets."""
         rows_learned = trained.progress.progressive[0].rows
         model: Any = published(trained.model) if self.sets else None
         line = f"{rows_learned:,} rows learned, progressive loss {self.estimator.progressive_loss_:.6g}"
@@ -86,12 +87,12 @@ class Evaluating(Callback):
             trained.progress.evaluated.append(Evaluated(name, rows_learned, metrics.mean_loss(), metrics.mean_error()))
             line += f", loss of {name} {metrics.mean_loss():.6g}"
         if self.verbose:
-            seconds = time.perf_counter() - self.began
+            seconds = time.perf_counter() - self.start
             print(f"[{type(self.estimator).__name__}] {seconds:7.1f} s  {line}", flush=True)
 
 
-def _by_set(name: str, values: Any, n: int) -> list[Any]:
-    """An argument for each of n evaluation sets."""
+def _per_set(name: str, values: Any, n: int) -> list[Any]:
+    """Return the values of an argument for n evaluation sets."""
     values = [None] * n if values is None else values
     if not isinstance(values, list) or len(values) != n:
         raise ValueError(f"{name} must be a list, with an array or None for each of the {n} sets of eval_set")
@@ -99,26 +100,26 @@ def _by_set(name: str, values: Any, n: int) -> list[Any]:
 
 
 @estimator
-class Pooled(OnlineEstimator):
-    """The base class of the two estimators.
+class PoolEstimator(OnlineEstimator):
+    """Base class of :class:`TuneFreeClassifier` and :class:`TuneFreeRegressor`.
 
-    Members predict each row together, and then learn it. There are two kinds of them:
+    The model is a mixture of members. All members predict a row before they learn it. There are two kinds of members:
 
-    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
-      rows logistic or ridge regression. New ones are grown while rows come, and the two newest of each kind predict.
-      Their trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
-    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
+    - Generations are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
+      rows logistic or ridge regression. New generations are grown as rows arrive, and the two newest of each kind
+      predict. Online learners [3]_ correct the values of the leaves of their trees after each row.
+    - A few online linear learners on standardised columns, the only members for sparse rows of many features.
 
-    The members are mixed by rules that learn, too: a mean of their probabilities [4]_, or in regression of their
-    predictions [5]_, whose weights follow their losses, and corrections that learn weights of the members' differences
-    from it. Each row was predicted before it was learned, so it tells how good each member is. No rows are held out,
-    and one pass is the whole training. ``fit`` draws an order of the rows, and ends the pass with generations of all of
-    them; ``partial_fit`` goes on with the pass, in the order in which rows come.
+    The mixture is a weighted mean of the members' probabilities [4]_, or in regression of their predictions [5]_. Its
+    weights follow the members' losses. Corrections learn weights of the members' differences from this mean. Each row
+    is predicted before it is learned, so its losses are evidence of the quality of the members. No rows are held out,
+    and training takes one pass. ``fit`` shuffles the rows and ends the pass with generations grown on all of them;
+    ``partial_fit`` continues the pass in the order in which rows arrive.
 
     Attributes
     ----------
     t_ : int
-        Number of rows learned so far; copies are one row.
+        Number of rows learned so far, whatever their weights.
     n_iter_ : int
         Number of passes of the latest ``fit``, which is 1.
 
@@ -142,8 +143,8 @@ class Pooled(OnlineEstimator):
     def _one_pass(
         self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
     ) -> None:
-        """A pass over the rows of a ``fit``, along which sets are evaluated, and its end."""
-        evaluating = Evaluating(self, bool(self.verbose), *sets)
+        """Make the pass of ``fit`` over the rows, evaluate the sets along it, and finish the training."""
+        evaluating = EvaluationSets(self, bool(self.verbose), *sets)
         rounds = validation.rounds_in_order(weight, group)
         if self.shuffle:
             digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
@@ -158,10 +159,10 @@ class Pooled(OnlineEstimator):
         for finding in leaks_of(replace(self._learned, encoder=encoder)) if kind == TABLE else ():
             warn(str(finding._replace(remedy="leave it out of X")))
 
-    def _at(
+    def _by_level(
         self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
     ) -> np.ndarray:
-        """Results (n, c, ...) of a function of the model, rows, predictions and levels (c,); (n, ...) for one level."""
+        """Apply ``compute`` to the model, rows, predictions and levels (c,): (n, c, ...), or (n, ...) for one level."""
         checked = checked_parts(name, levels)
 
         def block_results(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
@@ -177,11 +178,11 @@ class Pooled(OnlineEstimator):
 
     @property
     def estimated_loss_(self) -> EstimatedLoss:
-        """The mean loss to expect of new rows that are like those learned: ``loss``, and its ``standard_error``.
+        """Estimate of the mean loss on new rows from the same distribution: ``loss`` and its ``standard_error``.
 
-        ``progressive_loss_`` is a mean over all rows, of which early ones were predicted by a model that had learned
-        little. This is where a learning curve that is fitted to it ends; of rows that have groups, to losses of groups
-        that were new. There is none of texts, of fewer than 34 rows, and of targets beyond 1e70.
+        ``progressive_loss_`` averages over all rows, and the early rows were predicted by a model that had learned
+        little. This estimate is the end of a learning curve fitted to the progressive losses; if rows have groups, to
+        the losses of new groups. It is not available for texts, fewer than 34 rows, or targets beyond 1e70.
 
         Examples
         --------
@@ -200,22 +201,21 @@ class Pooled(OnlineEstimator):
 
     @property
     def selection_(self) -> pa.Table:
-        """The members that predict, in the order of their weights, and the losses that decided them.
+        """The predicting members in the order of their weights, with the losses that determined the weights.
 
-        A table as :meth:`history` returns it, with a row for each member: ``member``, its name; ``weight`` in the mean
-        that the mixture corrects, of sum 1; ``loss``, the mean of the rows that were evidence, each predicted before it
-        was learned (NaN if there was none); its ``standard_error``, which is of groups if there are any; and the number
-        of these ``rows``.
+        A ``pyarrow.Table`` with one row for each member: its name ``member``; its ``weight`` in the base mixture, of
+        sum 1; its mean progressive ``loss`` (NaN if no row was evidence); the ``standard_error`` of this mean, over
+        groups if there are any; and the number of ``rows`` that were evidence.
         """
         check_is_fitted(self)
         selection = self._learned.model.pool.selection()
-        judged = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
-        return pa.table({"member": selection.members, "weight": selection.weights, **judged})
+        statistics = {"loss": selection.losses, "standard_error": selection.standard_errors, "rows": selection.rows}
+        return pa.table({"member": selection.members, "weight": selection.weights, **statistics})
 
 
 @estimator
-class TuneFreeClassifier(Pooled, OnlineClassifierBase):
-    """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
+class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
+    """A classifier without hyperparameters to tune: a mixture of trees that learn online and linear online learners.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     ['no', 'perhaps', 'yes']
     """
 
-    loss = "logistic"  # of probabilities
+    loss = "logistic"
 
     @documented
     def fit(
@@ -249,16 +249,16 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         eval_names: Any = None,
         eval_sample_weight: Any = None,
     ) -> Self:
-        """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
+        """Fit the model by one pass over the rows; with ``warm_start``, continue from the current model.
 
-        A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are named. In an array, NaN is a missing value. A row of weight 2 is two copies of it.
+        Unless ``classes`` is given, a warning reports classes of fewer than three rows among more than a thousand. NaN
+        in an array is a missing value. A row of weight 2 is equivalent to two copies of it.
         """
         learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
         return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
-        """Targets and weights of rows that are evaluated, as the model takes them."""
+        """Return targets and weights of an evaluation set, in the form that the model takes."""
         validation.class_labels(y)
         check_closed(y, self.classes_)
         return self._targets(np.searchsorted(self.classes_, y), np.arange(len(y))), weight
@@ -267,10 +267,10 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None, callbacks: Any = None
     ) -> Self:
-        """Go on with the pass over the given rows, in their order.
+        """Continue the pass with the given rows, in their order.
 
-        Where the first call names the classes, the model does not depend on how rows are divided into calls. The calls
-        around the learning of one row take longer than that: pass some hundred rows at a time where rows come fast.
+        If the first call gives all ``classes``, the model does not depend on how rows are divided into calls. Each call
+        has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
         return self._learn(X, y, sample_weight, callbacks, groups=groups, classes=classes)
 
@@ -278,27 +278,28 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def predict_set(
         self, X: Any, coverage: Any = 0.9, *, conditional: str | None = None, as_labels: bool = False
     ) -> Any:
-        """A set of classes for each row, which has the right one as often as asked for.
+        """Predict a set of classes for each row that contains the true class with the given probability.
 
-        Sets are adaptive: the most probable classes, and more of them where the row is hard. Where fewer rows are to be
-        covered than the most probable class alone covers, some sets are empty.
+        Sets are adaptive: they have the most probable classes, and more classes for harder rows. If the coverage is
+        below the accuracy of the most probable class, some sets are empty.
 
         Parameters
         ----------
         conditional : {"class"}, optional
-            With ``"class"`` the rows of each class are covered as often as asked for, which takes evidence of each.
+            With ``"class"``, the coverage holds for the rows of each class; this needs enough rows of each class.
         as_labels : bool, default=False
-            Whether to return the labels of the sets.
+            Whether to return labels instead of a mask.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes), with several coverages (n_samples, n_coverages, n_classes)
-            In the order of ``classes_``. With ``as_labels`` a list of arrays of labels, or of a list of these a row.
+            Mask of the classes in each set, in the order of ``classes_``. With ``as_labels`` a list with an array of
+            labels for each row, or with several coverages a list of arrays.
 
         Raises
         ------
         ModelError
-            If there is too little evidence for a coverage. The message says how much would do.
+            If there is too little evidence for a coverage. The message states how much is needed.
 
         Examples
         --------
@@ -315,7 +316,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._at("coverage", coverage, X, partial(class_sets, by_class=by_class))
+        sets = self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class))
         sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
         if not as_labels:
             return sets
@@ -325,8 +326,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
 
 @estimator
-class TuneFreeRegressor(Pooled, OnlineRegressorBase):
-    """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
+class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
+    """A regressor without hyperparameters to tune: a mixture of trees that learn online and linear online learners.
 
     Examples
     --------
@@ -355,9 +356,9 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         eval_sample_weight: Any = None,
         eval_exposure: Any = None,
     ) -> Self:
-        """Fit the model by one pass over the rows; with ``warm_start``, the present model goes on learning.
+        """Fit the model by one pass over the rows; with ``warm_start``, continue from the current model.
 
-        In an array, NaN is a missing value. A row of weight 2 is two copies of it.
+        NaN in an array is a missing value. A row of weight 2 is equivalent to two copies of it.
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
@@ -365,7 +366,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         return self._learn(X, y, sample_weight, callbacks, learn, groups, exposure=exposure)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
-        """Targets and weights of rows that are evaluated, as the model takes them."""
+        """Return targets and weights of an evaluation set, in the form that the model takes."""
         y, weight = self._rates(y, weight, exposure, may_be_zero=True)
         return y.astype(np.float64), weight
 
@@ -373,24 +374,23 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None, callbacks: Any = None
     ) -> Self:
-        """Go on with the pass over the given rows, in their order.
+        """Continue the pass with the given rows, in their order.
 
-        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
-        fast.
+        Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
         return self._learn(X, y, sample_weight, callbacks, groups=groups, exposure=exposure)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
-        """Predict the target of each row, with the loss of a count or amount its mean; or quantiles of it.
+        """Predict the target of each row, or its quantiles; with a loss of counts or amounts, the mean of the target.
 
-        Without exposures rates are predicted, and quantiles are those of rows with an exposure of 1.
+        Without exposures, predictions are rates, and quantiles are for an exposure of 1.
 
         Parameters
         ----------
         quantiles : float or array-like of shape (n_quantiles,), optional
-            Levels between 0 and 1: the target is below the quantile of level 0.9 in nine of ten rows, over rows like
-            those that were learned.
+            Levels between 0 and 1. For rows from the distribution of the training rows, the target is below the
+            quantile of level 0.9 in nine of ten rows.
 
         Returns
         -------
@@ -399,7 +399,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         Raises
         ------
         ModelError
-            If there is too little evidence for a level. The message says how much would do.
+            If there is too little evidence for a level. The message states how much is needed.
 
         Examples
         --------
@@ -412,26 +412,26 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         if quantiles is None:
             return super().predict(X, exposure=exposure)
-        return self._at("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
+        return self._by_level("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
-        """An interval for the target of each row, which holds it as often as asked for.
+        """Predict an interval for the target of each row that contains the target with the given probability.
 
-        The ends are conformal quantiles: as many targets are below an interval as above it. How wide it is depends on
-        the row, and without exposures on one of 1. After ``fit`` the coverage is that of rows like those that were
-        learned. While ``partial_fit`` goes on, intervals are for the next rows, and become wider or narrower where
-        fewer or more targets were covered.
+        The ends are conformal quantiles: as many targets are below an interval as above it. The width depends on the
+        row; without exposures, an exposure of 1 is assumed. After ``fit``, the coverage holds for rows from the
+        distribution of the training rows. During ``partial_fit``, it holds along the stream: intervals become wider
+        when too few targets were covered, and narrower when too many were.
 
         Returns
         -------
         ndarray of shape (n_samples, 2), with several coverages (n_samples, n_coverages, 2)
-            Lower and upper ends. In a stream whose targets were missed too often they may be infinite.
+            Lower and upper ends. In a stream, they may be infinite after too many targets were not covered.
 
         Raises
         ------
         ModelError
-            If there is too little evidence for a coverage. The message says how much would do.
+            If there is too little evidence for a coverage. The message states how much is needed.
 
         Examples
         --------
@@ -442,4 +442,4 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        return self._at("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))
+        return self._by_level("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))

@@ -1,4 +1,4 @@
-"""Online regressors, see :mod:`tunefree.estimators.base`."""
+"""Base class of the regressors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exp
 
 @estimator
 class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
-    """Targets are numbers."""
+    """Base class of online regressors. Targets are numbers."""
 
     _task = "regression"
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None) -> Self:
-        """Fit the model (with ``warm_start``, go on with the present model)."""
+        """Fit the model; with ``warm_start``, continue from the current model."""
         return self._learn(X, y, sample_weight, callbacks, self._passes, exposure=exposure)
 
     @documented
@@ -35,21 +35,20 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
-        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
-        fast.
+        Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
         return self._learn(X, y, sample_weight, callbacks, exposure=exposure)
 
-    def _learnable(
-        self, y: np.ndarray, weight: np.ndarray, again: bool, is_stream: bool, **roles: Any
+    def _prepared_targets(
+        self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        y, weight = self._rates(y, weight, roles["exposure"], may_be_zero=again or is_stream)
-        if not again:
+        y, weight = self._rates(y, weight, roles["exposure"], may_be_zero=is_continued or is_stream)
+        if not is_continued:
             self._begin([])
         return y, weight
 
     def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:
-        """Exposures (n,), float64, finite and above 0; None if there are none. A loss without them is a ModelError."""
+        """Return validated float64 exposures (n,), or None; raise a ModelError if the loss takes none."""
         if exposure is None:
             return None
         check_has_rates(loss_of("regression", self.loss), self.loss)
@@ -60,7 +59,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def _rates(
         self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights of rows with exposures, as the model learns them; all may be 0 if more are to come."""
+        """Return the targets and weights to learn, given exposures; ``may_be_zero``: whether all targets may be 0."""
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")
@@ -75,13 +74,13 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
     @documented
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
-        """Predict the target of each row, with the loss of a count or amount its mean.
+        """Predict the target of each row; with a loss of counts or amounts, the mean of the target.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        predictions = self._predictions(X)  # which needs a fitted estimator
+        predictions = self._predictions(X)  # raises NotFittedError
         rates = self._learned.model.responses(predictions)
         exposures = self._checked_exposures(exposure, len(rates))
         if exposures is None:
@@ -91,10 +90,9 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
-        """The part of the squared errors, or with the loss of a count or amount of the deviance, that is explained.
+        """Return the coefficient of determination R^2, or with a loss of counts or amounts the explained deviance D^2.
 
-        1 is best, and 0 is what the mean of the targets has, with exposures that of the rates. It is the coefficient of
-        determination, R^2, or D^2 as that of scikit-learn's ``PoissonRegressor``.
+        1 is best; the mean of the targets, or of the rates with exposures, has 0. D^2 is as in ``PoissonRegressor``.
         """
         objective, predicted = loss_of("regression", str(self.loss)), self.predict(X)
         validation.check_lengths(len(predicted), y, sample_weight)

@@ -1,10 +1,10 @@
-"""Tables of any columns as rows of features, by the encoder of `tunefree train`.
+"""Conversion of tables and arrays to rows of features, by the encoder of `tunefree train`.
 
 A table has named columns: pandas and polars DataFrames, objects with Arrow's PyCapsule interface, dicts of arrays. An
-estimator that was fitted on one keeps its encoder, which finds columns by their names. Where `fit` sees numbers only,
-and none is missing, the rows are those of an array, so that the model is, too. On a stream the first missing number may
-come with any later rows, so there rows of numbers are rows of a table. An array in which numbers are missing is a table
-whose columns have numbers for names, from the first such rows on.
+estimator fitted on a table keeps the encoder, which finds columns by name. If `fit` gets a table of numbers without
+missing values, the rows are learned as an array, so that the model equals that of the array. `partial_fit` always
+learns a table as such, because any later row may have the first missing number. An array with missing numbers is
+encoded as a table whose columns are named by numbers, from the first such rows on.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from tunefree.stream.schema import as_written
 from tunefree.training.roles import monotone_columns
 
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
-NAME = "X"  # what messages call a table
-CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
-ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
+NAME = "X"  # name of a table in messages
+CHUNK_ROWS = 32768  # rows encoded at a time: columns of many short chunks would take long
+ROLES = ("categorical", "text")  # parameters of estimators that set the types of columns
 
 
 def has_columns(X: Any) -> bool:
-    """Whether X is a table; a pandas DataFrame of sparse columns is a sparse matrix.
+    """Return whether X is a table; a pandas DataFrame of sparse columns counts as a sparse matrix.
 
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
@@ -58,7 +58,7 @@ def has_columns(X: Any) -> bool:
 
 
 def _has_only_sparse_columns(X: Any) -> bool:
-    """Whether X is a DataFrame of sparse columns alone, which leave out zeros."""
+    """Return whether all columns of X are sparse pandas columns with fill value 0."""
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
     types = (column.dtype for _, column in X.items())
@@ -66,28 +66,28 @@ def _has_only_sparse_columns(X: Any) -> bool:
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether an encoder makes features of X, for an estimator that is fitted anew (``reset``) or keeps its columns."""
+    """Return whether X is converted by an encoder; with ``reset`` the estimator is fitted from scratch."""
     encoder = None if reset else estimator._encoder
-    if encoder is not None and not isinstance(encoder, TableEncoder):  # of lines of text
+    if encoder is not None and not isinstance(encoder, TableEncoder):  # lines of text
         return True
-    named = [role for role in ROLES if getattr(estimator, role, None) is not None]
-    if sparse.issparse(X) and named:
-        raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
+    roles = [role for role in ROLES if getattr(estimator, role, None) is not None]
+    if sparse.issparse(X) and roles:
+        raise DataError(f"{roles[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
     if encoder is None:
-        is_new_table = reset and (bool(named) or has_columns(X))
-        return is_new_table or ((reset or not estimator._is_sparse) and _has_gaps(estimator, X))
+        is_new_table = reset and (bool(roles) or has_columns(X))
+        return is_new_table or ((reset or not estimator._is_sparse) and _has_missing(estimator, X))
     has_late = any(column.since for column in encoder.columns)
-    if has_columns(X) or named or has_late or estimator._reads_arrays:
+    if has_columns(X) or roles or has_late or estimator._reads_arrays:
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
         problem = f"the model was fitted on a table, this is of type {type(X).__name__}"
         raise DataError(problem, NAME, remedy=f"pass a table with the columns {columns}")
-    return not _is_numbers(encoder) or _has_gaps(estimator, X)
+    return not _is_numbers(encoder) or _has_missing(estimator, X)
 
 
 def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
-    """Prepare an estimator for rows in a form as files have it, which is empty after a training by a plan."""
+    """Restore the state for reading rows from the ``form`` in a file, which is empty after a training by a plan."""
     names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
     n_features = encoder.n_features - 1
     if rows == "array" and len(names) != n_features:
@@ -96,19 +96,19 @@ def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
     if rows == "encoded":
         estimator._encoder, estimator._as_array = encoder, form.get("as_array", False)
         estimator._reads_arrays = form.get("of_arrays", False)
-    has_names = form.get("has_names", names != [f"x{j}" for j in range(len(names))])  # so arrays are called
+    has_names = form.get("has_names", names != [f"x{j}" for j in range(len(names))])  # names of arrays
     _name_columns(estimator, names if rows != "matrix" else [], n_features, has_names)
 
 
 def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: bool) -> None:
-    """Set the columns of an estimator; features are its columns where these have no names."""
+    """Set ``n_features_in_`` and ``feature_names_in_``; without names, the features are the columns."""
     estimator.n_features_in_ = len(names) or n_features
     if has_names and names:
         estimator.feature_names_in_ = np.array(names, object)
 
 
 def one_row_block(estimator: Any, X: Any, learning: bool = False) -> Block | None:
-    """A row of a pandas frame by the row encoder; None of all else, and where something is not foreseen."""
+    """Encode a single row of a pandas DataFrame by the fast row encoder; None if X is not supported by it."""
     encoder = estimator._encoder
     is_table = isinstance(encoder, TableEncoder) and not estimator._reads_arrays
     if not is_table or (block := block_of_frame(encoder, X, learning)) is None:
@@ -117,7 +117,7 @@ def one_row_block(estimator: Any, X: Any, learning: bool = False) -> Block | Non
 
 
 def monotone_of(estimator: Any) -> list[Monotone]:
-    """The monotone columns of an estimator, whose parameter names them, or numbers them from 0."""
+    """Return the monotone columns of an estimator; its parameter gives them by names or indices from 0."""
     if estimator.monotone is None:
         return []
     if not isinstance(estimator.monotone, Mapping):
@@ -127,12 +127,12 @@ def monotone_of(estimator: Any) -> list[Monotone]:
     encoder = estimator._encoder
     columns = encoder.columns if encoder is not None else [Number(name) for name in feature_names(estimator)]
     names = [column.name for column in columns]
-    signed = zip(places(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
-    return monotone_columns(columns, signs_of(f"{names[place]}={sign}" for place, sign in signed), NAME)
+    signed = zip(indices_of(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
+    return monotone_columns(columns, signs_of(f"{names[index]}={sign}" for index, sign in signed), NAME)
 
 
 def canonical(X: Any) -> Any:
-    """A CSR matrix with checked, sorted indices and no duplicates; an array as it is."""
+    """Return a CSR matrix with checked, sorted indices and no duplicates; an array is returned unchanged."""
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be learned")
     if not sparse.issparse(X):
@@ -143,19 +143,19 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
         assert_all_finite(X.data, input_name="X")
-    if not X.data.all():  # a zero that is stored is as any other
+    if not X.data.all():  # explicit zeros are removed, so that they equal implicit ones
         X = X.copy()
         X.eliminate_zeros()
     return X
 
 
 def as_block(X: Any) -> Block:
-    """Rows of an array or a sparse matrix; column j becomes feature j + 1."""
+    """Return the rows of an array or a sparse matrix as a block; column j becomes feature j + 1."""
     return sparse_rows(X.indptr, X.indices + 1, X.data) if sparse.issparse(X) else dense(X)
 
 
 def as_learned(estimator: Any, X: Any) -> Block:
-    """Rows of an array or a sparse matrix as those that were learned: views tell dense from sparse, and from tables."""
+    """Return rows of an array or sparse matrix as a block of the kind that was learned, since views depend on it."""
     if estimator._is_sparse:
         return as_block(sparse.csr_array(X))
     numbers = X.toarray() if sparse.issparse(X) else X
@@ -165,12 +165,12 @@ def as_learned(estimator: Any, X: Any) -> Block:
 
 
 def n_features(estimator: Any) -> int:
-    """Features of the rows of an estimator, without the constant."""
+    """Return the number of features of an estimator, without the constant."""
     return estimator.n_features_in_ if estimator._encoder is None else estimator._encoder.n_features - 1
 
 
 def keys_of(estimator: Any) -> np.ndarray | None:
-    """Hashes (d,) uint64 of the names of the features of a table, which do not depend on the order of rows."""
+    """Return uint64 hashes (d,) of the feature names of a table, which do not depend on the order of rows."""
     encoder = estimator._encoder
     if encoder is None or (estimator._as_array and _is_numbers(encoder)):
         return None
@@ -179,33 +179,33 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 @naming("tunefree.train", ROLES)
 def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
-    """The encoded rows of a table; new categories and words become features if rows are learned (``learning``).
+    """Encode the rows of a table. With ``learning``, new categories and words become features.
 
-    ``as_array``: whether an estimator that begins anew (``reset``) learns an array where there are only numbers.
-    There is one warning, with a line for each oddity, if rows that are not learned differ from those that were.
+    ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
+    If rows to predict differ from the learned rows, one warning has a line for each difference.
     """
     encoder = None if reset else estimator._encoder
     if encoder is not None and not isinstance(encoder, TableEncoder):
         return _text_rows(estimator, X, learning)
     is_table = has_columns(X)
     reads_arrays = not is_table if reset else encoder is None or estimator._reads_arrays
-    if encoder is None and not reset:  # in the array that it was fitted on no number was missing
+    if encoder is None and not reset:  # fitted on an array without missing numbers
         encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
     elif not reset:
         as_array = estimator._as_array
     if encoder is not None and (reads_arrays or not is_table):
-        X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # with as many columns
+        X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
         X, is_table = dict(zip([column.name for column in encoder.columns], X.T, strict=True)), True
     bad = Refused()
     chunks = _chunks(X if is_table else np.asarray(X), bad)
     first = next(chunks)
     if encoder is None:
         keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
-        grows = not (reads_arrays or (as_array and keeps_points))  # points of an array have no further columns
+        grows = not (reads_arrays or (as_array and keeps_points))  # points of a kernel learner have fixed columns
         encoder = _new_encoder(estimator, first, grows)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator.n_features_in_ = len(encoder.columns)
-        if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
+        if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # structs are split
             estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
     if not reads_arrays and not (learning and encoder.further is None):
         encoder = as_written(encoder, first, ColumnTypes())
@@ -214,18 +214,18 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     gaps: Counter[str] = Counter()
     blocks = [_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
     block = together(blocks) if len(blocks) > 1 else blocks[0]
-    if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
+    if learning and encoder.further is not None:  # encoders of plans may have added columns
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     is_further = not learning and is_table
-    if is_further and (strange := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
-        bad.note(f"the model does not know {listed(strange)}: left out", NAME, 0, "", 0)
+    if is_further and (extra := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
+        bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Names of the features of a fitted estimator, without the constant."""
+    """Return the names of the features of a fitted estimator, without the constant."""
     encoder = estimator._encoder
     if encoder is not None:
         return encoder.names()[1:]
@@ -234,7 +234,7 @@ def feature_names(estimator: Any) -> list[str]:
 
 
 def name_columns(estimator: Any, **values: Any) -> None:
-    """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
+    """Store the names of targets, groups and exposures: of a Series or one-column table, else the role itself.
 
     >>> from types import SimpleNamespace
     >>> import pandas as pd
@@ -251,29 +251,29 @@ def name_columns(estimator: Any, **values: Any) -> None:
             estimator._role_names = {**estimator._role_names, role: name}
 
 
-def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
-    """The places of columns that are given by their names, by numbers from 0, or as a mask.
+def indices_of(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
+    """Return the indices of columns given by names, by indices, or as a mask.
 
-    >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
+    >>> indices_of(["age", "job"], ["job"], "text"), indices_of(["age", "job"], [True, False], "text")
     ([1], [0])
     """
-    listed = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
-    if listed and all(isinstance(item, (bool, np.bool_)) for item in listed):
-        if len(listed) != len(names):
-            raise DataError(f"{parameter} is a mask of {len(listed)} columns; there are {len(names)}", NAME)
-        return [int(place) for place in np.flatnonzero(listed)]
+    items = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != len(names):
+            raise DataError(f"{parameter} is a mask of {len(items)} columns; there are {len(names)}", NAME)
+        return [int(index) for index in np.flatnonzero(items)]
     numbers = []
-    for item in listed:
-        is_place = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
-        if item not in names and not is_place:
+    for item in items:
+        is_index = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
+        if item not in names and not is_index:
             remedy = f"give names or numbers from 0; {nearest(item, names, 'columns')}"
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
         numbers.append(list(names).index(item) if item in names else range(len(names))[int(item)])
     return numbers
 
 
-def _has_gaps(estimator: Any, X: Any) -> bool:
-    """Whether X has numbers that are missing, or infinite, and the estimator takes those that are missing."""
+def _has_missing(estimator: Any, X: Any) -> bool:
+    """Return whether X has missing or infinite numbers, and the estimator accepts missing ones."""
     if sparse.issparse(X) or not estimator.__sklearn_tags__().input_tags.allow_nan:
         return False
     try:
@@ -295,9 +295,9 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
 
 
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
-    """An encoder for the columns of a table; columns without any value may come later, like new ones."""
+    """Create an encoder for the columns of a table; an empty column of numbers keeps its type for later values."""
     names = unique_names(first)
-    categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
+    categories, texts = ({names[k] for k in indices_of(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)
     numeric = [
@@ -312,7 +312,7 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
 
 
 def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
-    """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
+    """Encode the rows of a chunk; when predicting, count missing numbers by column in ``gaps``."""
     known = {column.name for column in encoder.columns}
     for name in chunk.data.schema.names if learning and encoder.further is None else ():
         if name not in known:
@@ -325,12 +325,12 @@ def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, 
 
 
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:
-    """Issue one warning about the oddities of rows, with a line for each; none where there are no oddities."""
+    """Issue one warning with a line for each oddity of the rows, if there are any."""
     bad.compare()
-    oddities = [oddity for oddity in bad.tally.oddities if oddity.column != encoder.exposure]  # it is no column of X
-    lines, named = [*map(str, oddities)], {oddity.column for oddity in oddities}
+    oddities = [oddity for oddity in bad.tally.oddities if oddity.column != encoder.exposure]  # not a column of X
+    lines, noted = [*map(str, oddities)], {oddity.column for oddity in oddities}
     known = set(encoder.names()) if any(gaps.values()) else set()
-    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in named}
+    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in noted}
     if new:
         columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
         others = f" and {len(new) - 6} others" if len(new) > 6 else ""
@@ -341,12 +341,12 @@ def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -
 
 
 def _is_numbers(encoder: TableEncoder) -> bool:
-    """Whether all columns are numbers, and none was missing where rows were learned."""
+    """Return whether all columns are numbers without missing values in the learned rows."""
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
 
 
 def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
-    """Rows of lines of text; or of svmlight text arrays, whose column j has the index j + 1, or j if from 0."""
+    """Encode lines of text; svmlight models also take a matrix, whose column j has index j + 1, or j if from 0."""
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")
     if not is_table and np.ndim(X) == 1 and len(X) > 0 and all(isinstance(line, str) for line in X):

@@ -1,4 +1,4 @@
-"""Doors to models: :func:`load`, and :func:`train` for tables, arrays and files. Both return estimators."""
+"""The functions :func:`load` and :func:`train`, which return estimators."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Of the class that was saved, fitted. Of a training by a plan it is a :class:`TuneFreeClassifier` or
-        :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or :class:`OnlineRegressor`.
+        A fitted estimator of the class that was saved. For a training by a plan, it is a :class:`TuneFreeClassifier` or
+        :class:`TuneFreeRegressor`, or with a single learner an :class:`OnlineClassifier` or :class:`OnlineRegressor`.
 
     Raises
     ------
@@ -62,45 +62,45 @@ def train(
     memory_limit: str | None = None,
     **options: Any,
 ) -> Any:
-    """Learn a model from a table or from files, as `tunefree train` does.
+    """Train a model on a table or on files, like `tunefree train`.
 
-    The rows of a table in memory are learned in an order that is drawn, as by ``fit``, unless ``shuffle=False``. Rows
-    of files and streams, of groups, and for a plan are learned as they come, unless ``shuffle=True``.
+    Rows of a table in memory are shuffled, as by ``fit``, unless ``shuffle=False``. Rows of files and streams, with
+    groups, or with a plan are learned in their order, unless ``shuffle=True``.
 
     Parameters
     ----------
     data : Source, table, path, or sequence of paths
-        What :func:`tunefree.open_source` takes or returns.
+        Training data: a source of :func:`tunefree.open_source`, or an argument of it.
     plan : Plan, optional
-        What is to be learned, and how.
+        The target, the learner and its options.
     callbacks : sequence of Callback, optional
-        Called as the training goes on (:mod:`tunefree.training.callbacks`).
+        Called during the training (:mod:`tunefree.training.callbacks`).
     checkpoint : path, optional
-        File to which the model is saved on the way.
+        File to which the model is saved during the training.
     save_every : int, default 0
         Rows between checkpoints; 0 for none.
     resume : bool, default False
-        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+        Whether to resume from the checkpoint if it exists. The result is identical to an uninterrupted training.
     memory_limit : str, optional
-        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
+        Limit on the memory of the model, such as 4G; members are suspended to keep it. By default a quarter of RAM.
     **options
-        Fields of the plan, such as ``target="income"``, instead of a plan.
+        Fields of the plan, such as ``target="income"``, as an alternative to ``plan``.
 
     Returns
     -------
     estimator
-        Fitted, as :func:`load` returns it; ``save`` writes a model file.
+        A fitted estimator, as returned by :func:`load`; ``save`` writes it to a model file.
 
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, the target has one class only, or there is no such option.
+        If a row cannot be used, the target has only one class, or an option does not exist.
 
     Warns
     -----
     DataWarning
-        For each of :func:`tunefree.workflows.findings.findings`, such as rare classes, rows that are sorted by the
-        target, a loss that rises, and columns that may give the target away.
+        For each of :func:`tunefree.workflows.findings.findings`, such as rare classes, rows sorted by the target, a
+        rising loss, and columns that may leak the target.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def train(
     on_the_way |= {"callbacks": callbacks, "memory_limit": memory_limit}
     target = options.get("target") if plan is None else plan.target
     source = open_source(data, is_table=target is not None)
-    if not source.files and source.rewindable and options.get("groups") is None:  # in memory: their order is drawn
+    if not source.files and source.rewindable and options.get("groups") is None:  # rows in memory
         options = {"shuffle": True, **options}
     plan = plan or plan_of(options, on_the_way)
     trained = training.train(source, plan, **on_the_way)

@@ -1,4 +1,4 @@
-"""Validation of arguments: checked rows, weights and parameters, and the order of a pass."""
+"""Validation of rows, weights and parameters, and the order of rows in a pass."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from tunefree.pool.groups import digests as digests_of_labels
 from tunefree.pool.targets import is_missing
 from tunefree.stream.frames import check_has_columns, unmasked
 
-BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
-WHOLE = "biu"  # kinds of types of labels that are whole numbers
-OF_STRINGS = (
+BLOCK = 16384  # rows copied at a time, so that a reordered pass needs no copy of the table
+INTEGER_KINDS = "biu"  # kinds of dtypes of integer labels
+STRINGS_IN_ARRAY = (
     "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
     "by set_output(transform='pandas') of a ColumnTransformer or pipeline, or encode categories there, such as by "
     "OneHotEncoder"
 )
-FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
+FEW_ROUNDS = 2**16  # up to this total number of rounds, a row of weight k is learned in k rounds
 
 
 def quiet() -> Any:
-    """A context in which sums may overflow: scikit-learn looks for NaN in them first, and then in each number."""
+    """Return a context that ignores overflow: scikit-learn first looks for NaN in a sum, then in each number."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
 def plain(labels: Any) -> Any:
-    """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
+    """Convert labels of dtype object that are all integers, or all booleans, to that dtype; others are unchanged.
 
-    Of a Series whose type is not NumPy's, such as pandas' boolean, scikit-learn would make floats.
+    A Series of an extension type, such as pandas' boolean, is converted too, because scikit-learn would make floats.
 
     >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
     (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
@@ -56,20 +56,20 @@ def plain(labels: Any) -> Any:
 
 
 def class_labels(y: np.ndarray) -> None:
-    """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
-    if len(y) == 1 and y.dtype.kind in WHOLE:
+    """Raise scikit-learn's error unless y has class labels."""
+    if len(y) == 1 and y.dtype.kind in INTEGER_KINDS:
         return
     if y.dtype.kind == "O":
-        types = {type(label): place for place, label in reversed([*enumerate(y)])}
+        types = {type(label): index for index, label in reversed([*enumerate(y)])}
         if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
-            examples = " and ".join(f"y[{place}] of type {kind.__name__}" for kind, place in [*types.items()][:2])
+            examples = " and ".join(f"y[{index}] of type {kind.__name__}" for kind, index in [*types.items()][:2])
             raise ValueError(f"Unknown label type: {examples}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 
 
 def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Block:
-    """The rows of X, checked against what the estimator was fitted with, or with ``reset`` is to be fitted with."""
+    """Validate X against the fitted columns, or with ``reset`` set them, and return its rows as a block."""
     if not reset and (row := tables.one_row_block(estimator, X, learning)) is not None:
         return row
     check_has_columns(X, tables.NAME)
@@ -85,7 +85,7 @@ def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False
 
 
 def _is_sound(estimator: Any, X: Any) -> bool:
-    """Whether X is an array that ``validate_data`` would return as it is; that takes longer than to predict a row."""
+    """Return whether ``validate_data`` would return X unchanged; the call takes longer than predicting a row."""
     return (
         type(X) is np.ndarray
         and X.dtype == np.float64
@@ -93,26 +93,26 @@ def _is_sound(estimator: Any, X: Any) -> bool:
         and len(X) > 0
         and X.flags.c_contiguous
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")  # which an array lacks: there is a warning
+        and not hasattr(estimator, "feature_names_in_")  # validate_data warns of an array without names
         and bool(np.isfinite(X).all())
     )
 
 
 def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
-    """Whether targets, or labels, are an array that scikit-learn would return as it is."""
+    """Return whether scikit-learn's validation would return these targets or labels unchanged."""
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
-    return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in WHOLE
+    return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in INTEGER_KINDS
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """The result of scikit-learn's ``validate_data``; errors about strings and missing numbers name a remedy."""
+    """Call scikit-learn's ``validate_data``, and add a remedy to errors about strings and missing numbers."""
     try:
         return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
     except ValueError as error:
         problem = str(error).splitlines()[0]
         if problem.startswith("could not convert string to float"):
-            raise ValueError(f"{problem}. {OF_STRINGS}") from None
+            raise ValueError(f"{problem}. {STRINGS_IN_ARRAY}") from None
         if not problem.startswith("Input X contains NaN"):
             raise
         where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"
@@ -128,7 +128,7 @@ def labelled(
     stream: bool = False,
     learning: bool = True,
 ) -> tuple[Block, np.ndarray]:
-    """X as :func:`features` gives it, and a checked (n,) array of y, whose name is kept for the file with ``reset``."""
+    """Return X as by :func:`features`, and y as a validated (n,) array; with ``reset`` store the name of y, too."""
     if reset:
         estimator._role_names = {}
         tables.name_columns(estimator, target=y)
@@ -141,7 +141,7 @@ def labelled(
         check_lengths(n_rows(X), y)
         with quiet():
             y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
-        if y_numeric:  # of objects scikit-learn makes numbers, and does not look at these again
+        if y_numeric:  # scikit-learn does not check numbers that it converts from objects
             assert_all_finite(y, input_name="y")
     return X, y
 
@@ -169,7 +169,7 @@ def _check_known(y: Any, is_numeric: bool) -> None:
 
 
 def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
-    """A float64 for each of n rows; one number stands for all."""
+    """Return a float64 array (n,); a single number is repeated for all rows."""
     if isinstance(values, numbers.Real):
         return np.full(n, values, np.float64)
     if isinstance(values, str):
@@ -184,7 +184,7 @@ def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
 
 
 def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
-    """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
+    """Return float64 sample weights (n,), finite and non-negative; ``may_vanish``: whether all may be 0."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = numbers_of_rows("sample_weight", sample_weight, n_rows)
@@ -200,7 +200,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
 
 
 def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
-    """Raise a ValueError unless there is one target for each row of X, and one weight if there are any."""
+    """Raise a ValueError unless y, and ``sample_weight`` if given, have one value for each row of X."""
     for name, item, values in (("y", "target", y), ("sample_weight", "weight", sample_weight)):
         shape = np.asarray(values).shape
         if len(shape) == 1 and shape[0] != n_rows:
@@ -208,7 +208,7 @@ def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """The random number generator for the parameter ``random_state``; a ValueError if it is not valid."""
+    """Return the random number generator for ``random_state``; raise a ValueError if it is not valid."""
     try:
         random: np.random.RandomState = check_random_state(random_state)
     except ValueError:
@@ -218,7 +218,7 @@ def generator(random_state: Any) -> np.random.RandomState:
 
 
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
-    """Digests (n,) of the groups of rows; None where rows have no groups."""
+    """Return digests (n,) of the groups of rows, or None without groups."""
     if groups is None:
         return None
     labels = np.asarray(groups)
@@ -241,7 +241,7 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
 
 
 def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[Any, float]:
-    """The weight of each class named in a dict; none for None."""
+    """Validate ``class_weight`` and return the weights by class; None becomes an empty dict."""
     if class_weight is None:
         return {}
     if not isinstance(class_weight, dict):
@@ -257,30 +257,30 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
 
 
 class Rounds(NamedTuple):
-    """The row that is learned in each round of a pass, and its weight."""
+    """The rounds of a pass; each learns one row."""
 
-    row: np.ndarray  # (rounds,) row of X
-    weight: np.ndarray  # (rounds,) weight with which it is learned
-    counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
-    group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
-    mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None where it is not known
+    row: np.ndarray  # (rounds,) row number in X
+    weight: np.ndarray  # (rounds,) weight with which the row is learned
+    counts: np.ndarray  # (rounds,) sample weight of the row in its first round; 0 in its later rounds
+    group: np.ndarray | None = None  # (rounds,) digest of the row's group; None without groups
+    mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None if unknown
 
-    def at(self, places: Any) -> Rounds:
-        """Some of the rounds, or all in another order."""
-        return Rounds._make(None if array is None else array[places] for array in self)
+    def at(self, index: Any) -> Rounds:
+        """Select rounds by a slice or an index array."""
+        return Rounds._make(None if array is None else array[index] for array in self)
 
 
 def rounds_in_order(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
-    """One round a row, in the order given; rows of weight 0 left out."""
+    """Return one round for each row of nonzero weight, in the order of the rows."""
     row = np.flatnonzero(weight)
     return Rounds(row, weight[row], weight[row], None if group is None else group[row])
 
 
 def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
-    """Rounds in an order that depends on the weighted set of rows alone, by digests (n,) of rows with their targets.
+    """Return rounds in an order that depends only on the weighted set of rows.
 
-    A row of weight 3 makes three rounds, as three copies of it do. A row makes one round where its weight is at most 1,
-    and heavy rows make fewer rounds where there would be more than four a row and many in all.
+    ``keys`` (n,): digests of rows with their targets. A row of weight 3 makes three rounds, like three copies of it. A
+    row of weight at most 1 makes one round. Large weights make fewer rounds if there would be too many in total.
     """
     row = np.flatnonzero(weight)
     unit = max(1.0, weight.sum() / max(FEW_ROUNDS, 4 * len(row)))
@@ -294,31 +294,32 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
 def drawn(
     observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, random: np.random.RandomState
 ) -> Rounds:
-    """One round a row, in a random order that depends on the weighted set of rows alone; ``observation``: digests (n,).
+    """Return one round for each row, in a random order that depends only on the weighted set of rows.
 
-    Copies of a row share their total as mass, or rounds of a group stay together.
+    ``observation`` (n,): digests of the rows without targets. With groups, the rounds of a group stay together; else
+    copies of a row have their total weight as mass.
     """
     rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     by_key = np.lexsort((rounds.weight, keys))
     rounds, order = rounds.at(by_key), random.permutation(len(by_key))
     if rounds.group is not None:
-        groups, place = np.unique(rounds.group, return_inverse=True)
-        return rounds.at(order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")])
-    _, place = np.unique(keys[by_key], return_inverse=True)
-    rounds = rounds._replace(mass=np.bincount(place, rounds.weight)[place])
+        groups, index = np.unique(rounds.group, return_inverse=True)
+        return rounds.at(order[np.argsort(random.permutation(len(groups))[index[order]], kind="stable")])
+    _, index = np.unique(keys[by_key], return_inverse=True)
+    rounds = rounds._replace(mass=np.bincount(index, rounds.weight)[index])
     return rounds.at(np.argsort(_times(observation[rounds.row], np.argsort(order), random), kind="stable"))
 
 
-def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-    """Times (n,) between 0 and 1 of rows, whose observations have these digests, by their places in a random order.
+def _times(observation: np.ndarray, position: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Return times (n,) in (0, 1) by which to sort rows, from their digests and their positions in a random order.
 
-    The first of many copies of a row comes early in a random order, so that new rows which come late are those without
-    copies, and would mislead the mixture where most rows to come are new. So with a probability, the part of the
-    observations that come once, the time of the first copy is uniform, and later copies come after it.
+    In a random order, the first of many copies of a row comes early, so most new rows that come late have no copies.
+    That would mislead the mixture if most future rows are new. So with a probability equal to the proportion of
+    observations without copies, the time of the first copy is uniform, and its later copies come after it.
     """
     _, first, number, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
-    times = (place + 0.5) / max(len(observation), 1)
+    times = (position + 0.5) / max(len(observation), 1)
     is_even = random.random_sample(len(first)) < np.mean(counts == 1)
     begins, later = times[first][number], np.ones(len(observation), bool)
     later[first] = False
@@ -326,16 +327,16 @@ def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomS
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
-    """The rounds in random order."""
+    """Return the rounds in random order."""
     order = random.permutation(len(rounds.row))
     row, counts = rounds.row[order], np.zeros(len(order))
-    seen, first = np.unique(row, return_index=True)
-    counts[first] = weight[seen]
+    unique_rows, first = np.unique(row, return_index=True)
+    counts[first] = weight[unique_rows]
     return Rounds(row, rounds.weight[order], counts)
 
 
 def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
-    """A 64-bit digest (n,) of each row, dense or sparse; keys of features are by default their numbers."""
+    """Return 64-bit digests (n,) of dense or sparse rows; the keys of features are by default their numbers."""
 
     def key(features: np.ndarray) -> np.ndarray:
         return features if keys is None else keys[features] + np.uint64(1)
@@ -350,12 +351,12 @@ def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:
 
 
 def target_digests(y: np.ndarray) -> np.ndarray:
-    """A 64-bit digest (n,) of each target."""
+    """Return 64-bit digests (n,) of the targets."""
     return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES + 1))
 
 
 def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Well mixed 64 bits of each value and the key of its column; 0 for a value of 0 (splitmix64's finaliser)."""
+    """Return a 64-bit hash of each value and the key of its column; 0 for a value of 0 (splitmix64's finaliser)."""
     bits = values.view(np.uint64) ^ (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)

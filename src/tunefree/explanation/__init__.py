@@ -1,1 +1,1 @@
-"""A model as a sum of terms: a constant, functions of single columns, functions of pairs of columns."""
+"""Explanation of models: contributions, importance and interactions of columns, and partial dependence."""

@@ -1,8 +1,8 @@
-"""Partial dependence of a model: how its margins change with the columns that matter most.
+"""Partial dependence of a model's margins on its most important columns.
 
-In rows of the reference a column takes each value that is drawn, and the rest stays as it is (Friedman: Greedy function
-approximation, 2001; the curves of single rows: Goldstein, Kapelner, Bleich, Pitkin: Peeking inside the black box,
-2015).
+The value of a column is replaced in rows of the reference, and the margins are averaged over the rows (Friedman: Greedy
+function approximation, 2001). Curves of single rows show how much the effect varies (Goldstein, Kapelner, Bleich,
+Pitkin: Peeking inside the black box, 2015).
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ from tunefree.explanation.importance import Importance, importance, margin_name
 from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 
-FINENESS = 24  # numbers of a curve
-MOST_ROWS = 100  # in which a column takes all values
-INNER = (0.1, 0.9)  # quantiles of the curves of single rows that are drawn
-FEW = 12  # different numbers that are drawn one by one
-CUT = 0.005  # part of the rows on each side that may lie beyond what is drawn
-MOST_BARS = 12  # codes of a part
-MOST_CLASSES = 6  # whose curves are drawn
-SMALL = 0.2  # range of a part's curve, as a part of the largest one's of its column, below which it is not drawn
-LEAST = 0.01  # importance of a column, as a part of the largest one's, below which it is drawn only if asked for
-CALENDAR = {"[month]": calendar.month_abbr[1:], "[weekday]": list(calendar.day_abbr)}  # of parts of dates
+GRID_POINTS = 24  # points of a numeric curve
+MOST_ROWS = 100  # rows that are averaged
+BAND = (0.1, 0.9)  # quantiles of the curves of single rows that bound the band
+FEW_VALUES = 12  # up to this number of distinct values, each one is a point of the curve
+TAIL = 0.005  # quantile of the rows at which a numeric curve ends on each side
+MOST_CODES = 12  # maximum number of codes drawn
+MOST_CLASSES = 6  # maximum number of classes drawn
+FLAT = 0.2  # parts whose range is below this fraction of the largest range in their column are not drawn
+MINOR = 0.01  # columns below this fraction of the largest importance are drawn only on request
+CALENDAR = {"[month]": calendar.month_abbr[1:], "[weekday]": list(calendar.day_abbr)}  # labels of parts of dates
 
 
 class Axis(NamedTuple):
-    """Values of a part of a column that are drawn."""
+    """The horizontal axis of a curve: values of a part of a column."""
 
     name: str
     values: np.ndarray  # (v,) numbers, or int64 features of codes
-    labels: list[str]  # of codes; none of numbers
-    shares: np.ndarray  # (v,) part of the rows that have each code; empty for numbers
-    column: int  # place among the numbers or the columns of codes of a table
-    sample: np.ndarray  # (r,) of the rows of the reference: numbers, NaN where missing; empty for codes
-    is_ordered: bool = False  # whether codes have an order of their own: that of labels
-    missing: tuple[int, int] | None = None  # the column of codes and the code of a missing number, if any is
+    labels: list[str]  # labels of codes; empty for numbers
+    shares: np.ndarray  # (v,) proportion of rows with each code; empty for numbers
+    column: int  # index among the numeric columns, or the columns of codes, of a block
+    sample: np.ndarray  # (r,) numbers in the rows of the reference, NaN where missing; empty for codes
+    is_ordered: bool = False  # whether codes have a natural order, which is the order of labels
+    missing: tuple[int, int] | None = None  # column of codes and code of a missing number; None if none is missing
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the part is of numbers."""
+        """Whether the values are numbers, not codes."""
         return not self.labels
 
 
 class Curve(NamedTuple):
-    """The margins of the classes that are drawn by the values of a part of a column."""
+    """Margins of the drawn classes as a function of the values of an axis."""
 
     axis: Axis
-    importance: float  # of the column
-    mean: np.ndarray  # (v, Q) over rows
-    low: np.ndarray  # (v, Q) quantiles of the curves of single rows, moved to the mean height of the mean
-    high: np.ndarray  # (v, Q)
-    missing: np.ndarray | None  # (Q,) mean where the number is missing, if it ever is
+    importance: float  # importance of the column
+    mean: np.ndarray  # (v, Q) mean over rows
+    low: np.ndarray  # (v, Q) lower quantile of the curves of single rows, each shifted to the mean level of ``mean``
+    high: np.ndarray  # (v, Q) upper quantile
+    missing: np.ndarray | None  # (Q,) mean for a missing number; None if no number is missing
 
 
 class Picture(NamedTuple):
-    """The curves of a model that are drawn."""
+    """The curves of a figure, with its labels and texts."""
 
     curves: list[Curve]
-    labels: list[str]  # of the classes; none in regression
-    unit: str  # of the margins
-    goal: str  # whose dependence is drawn
-    note: str
+    labels: list[str]  # labels of the classes; empty in regression
+    unit: str  # name of the margins
+    goal: str  # name of the quantity in the title
+    note: str  # caption
 
 
 def picture(
@@ -80,23 +80,24 @@ def picture(
     name: str | None = None,
     ranked: Importance | None = None,
 ) -> Picture:
-    """The curves of a model to draw, of columns by their names or numbers from 0, or of those that matter most.
+    """Compute partial dependence curves of columns.
 
-    ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
-    most six: those that the model predicts most often.
-    ``ranked``: the columns by importance, where they are known.
-    Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
+    ``features``: names or indices of columns; by default the most important columns.
+    ``target``: the class whose margin is drawn. By default the second of two classes, or of more classes the six that
+    the model predicts most often.
+    ``ranked``: the importance of columns, if already computed.
+    Raises a ModelError if the class or a column does not exist, nothing can be drawn, or the model keeps no rows.
     """
     outputs, labels, sign = _classes(decomposition, target)
     ranked = ranked or importance(decomposition, outputs[0] if target is not None else None)
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
-        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= LEAST * max(ranked.sizes, default=0.0))
+        does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= MINOR * max(ranked.sizes, default=0.0))
         terms, part_terms = ranked.terms[does_matter][:max_curves], decomposition.terms.part_terms[:-1]
         parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
         axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
     else:
-        axes = [_named(decomposition, wanted) for wanted in names_in(features)]
+        axes = [_part_and_axis(decomposition, wanted) for wanted in names_in(features)]
     if not axes:
         raise ModelError(
             "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
@@ -112,7 +113,7 @@ def picture(
         curves = margins(together([_with_value(rows, axis, value) for value in axis.values]))
         curves = curves.reshape(len(axis.values), n_rows(rows), -1)
         mean, missing = curves.mean(axis=1), None
-        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), INNER, axis=1)
+        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), BAND, axis=1)
         if axis.missing is not None:
             missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
             missing = margins(missing_rows).mean(axis=0)
@@ -123,13 +124,13 @@ def picture(
         margin = name or margin
     curves = [curve(part, axis) for part, axis in axes]
     if features is None:
-        curves = _moving(curves, [decomposition.layout.parts[part].column for part, _ in axes])[:max_curves]
+        curves = _most_variable(curves, [decomposition.layout.parts[part].column for part, _ in axes])[:max_curves]
     note = _note(n_rows(rows), ranked.judges is not None)
     return Picture(curves, labels, margin, _goal(margin, labels, name), note)
 
 
 def _goal(margin: str, labels: list[str], name: str | None) -> str:
-    """Whose dependence is drawn."""
+    """Return the name of the quantity in the title."""
     if not labels:
         return margin
     if len(labels) > 1:
@@ -138,7 +139,7 @@ def _goal(margin: str, labels: list[str], name: str | None) -> str:
 
 
 def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list[str], float]:
-    """The margins to draw, the labels of their classes, and the sign of a single one."""
+    """Return the indices of the margins to draw, the labels of their classes, and a sign for a single margin."""
     model = decomposition.model
     if model.task == "regression":
         if target is not None:
@@ -154,19 +155,19 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
     return outputs, [str(model.classes[k]) for k in outputs], 1.0
 
 
-def _moving(curves: list[Curve], columns: list[str]) -> list[Curve]:
-    """The curves to draw: of a column with several parts, such as a date, only the parts that change most."""
+def _most_variable(curves: list[Curve], columns: list[str]) -> list[Curve]:
+    """Select curves: of a column with several parts, such as a date, only the parts with the largest ranges."""
     ranges = [float(np.ptp(curve.mean, axis=0).max()) for curve in curves]
     largest = {
         name: max(size for column, size in zip(columns, ranges, strict=True) if column == name) for name in columns
     }
     return [
-        curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= SMALL * largest[column]
+        curve for curve, column, size in zip(curves, columns, ranges, strict=True) if size >= FLAT * largest[column]
     ]
 
 
-def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
-    """The part that a column is, or that has this name, and its axis."""
+def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
+    """Return the index of the part with this name or index, and its axis."""
     names = [part.name for part in decomposition.layout.parts]
     parts = [k for k, name in enumerate(names) if (name == wanted if isinstance(wanted, str) else k == wanted)]
     if not parts:
@@ -178,9 +179,9 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
 
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
-    """The caption of the curves."""
+    """Return the caption of the figure."""
     measure = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
-    low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
+    low, high = (f"{100 * quantile:.0f} %" for quantile in BAND)
     return (
         f"Lines and points: mean over {n_rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
@@ -190,35 +191,35 @@ def _note(n_rows: int, is_of_loss: bool) -> str:
 
 
 def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
-    """The values of a part that are drawn: some numbers, or the most frequent codes; None where there are none.
+    """Return the axis of a part: a grid of numbers, or the most frequent codes; None without any value.
 
     Words and hashed features have no axis.
     """
     rows, layout = decomposition.reference_rows, decomposition.layout
     kind = layout.parts[part].kind
     if kind == CODES:
-        places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
-        return _axis_of_codes(rows, layout, layout.parts[part], places[0]) if places else None
-    places = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
-    return _axis_of_numbers(rows, layout, part, places[0]) if places else None
+        indices = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
+        return _axis_of_codes(rows, layout, layout.parts[part], indices[0]) if indices else None
+    indices = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
+    return _axis_of_numbers(rows, layout, part, indices[0]) if indices else None
 
 
-def _axis_of_numbers(rows: Block, layout: Layout, part: int, place: int) -> Axis | None:
+def _axis_of_numbers(rows: Block, layout: Layout, part: int, index: int) -> Axis | None:
     missing = None
     known = np.ones(len(rows.numbers), bool)
     for q, column in enumerate(rows.code_columns.tolist()):
         if layout.code_source(column)[1] == part and rows.codes[:, q].any():
             missing, known = (q, int(rows.codes[:, q].max())), rows.codes[:, q] == 0
-    sample = np.where(known, rows.numbers[:, place], np.nan)
+    sample = np.where(known, rows.numbers[:, index], np.nan)
     if not known.any():
         return None
-    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), place, sample, True, missing)
+    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), index, sample, True, missing)
 
 
-def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis | None:
-    different, counts = np.unique(rows.codes[:, place], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0][:MOST_BARS]
-    labels = [layout.label(int(different[j])) for j in often]
+def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis | None:
+    values_seen, counts = np.unique(rows.codes[:, index], return_counts=True)
+    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_CODES]
+    labels = [layout.label(int(values_seen[j])) for j in often]
     are_numbers = all(label.isdigit() or label == MISSING for label in labels)
     keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
     order = sorted(range(len(labels)), key=keys.__getitem__)
@@ -226,23 +227,23 @@ def _axis_of_codes(rows: Block, layout: Layout, part: Part, place: int) -> Axis 
     for field, names in CALENDAR.items() if part.name != part.column else ():
         if part.name.endswith(field):
             labels = [names[int(label) - 1] if label.isdigit() else label for label in labels]
-    values, shares = different[often].astype(np.int64), counts[often] / len(rows.codes)
-    axis = Axis(part.name, values, labels, shares, place, np.empty(0), are_numbers)
+    values, shares = values_seen[often].astype(np.int64), counts[often] / len(rows.codes)
+    axis = Axis(part.name, values, labels, shares, index, np.empty(0), are_numbers)
     return axis if labels else None
 
 
 def _grid(values: np.ndarray) -> np.ndarray:
-    """Numbers at which a curve is drawn, between the quantiles beyond which few rows lie."""
+    """Return the points of a numeric curve: all distinct values if few, else a grid between extreme quantiles."""
     different = np.unique(values)
-    if len(different) <= FEW:
+    if len(different) <= FEW_VALUES:
         return different
-    low, high = np.quantile(values, [CUT, 1.0 - CUT], method="nearest")
+    low, high = np.quantile(values, [TAIL, 1.0 - TAIL], method="nearest")
     low, high = (low, high) if low < high else (different[0], different[-1])
-    return np.linspace(low, high, FINENESS)
+    return np.linspace(low, high, GRID_POINTS)
 
 
 def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
-    """Rows in which a part has one value."""
+    """Return rows with the value of a part replaced."""
     if not axis.is_numeric:
         return _with(rows, "codes", axis.column, value)
     rows = rows if axis.missing is None else _with(rows, "codes", axis.missing[0], 0)
@@ -250,7 +251,7 @@ def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
 
 
 def _with(rows: Block, kind: str, column: int, value: Any) -> Block:
-    """Rows in which a column of numbers, or of codes, has one value."""
+    """Return rows with the values of a column of ``numbers`` or ``codes`` replaced."""
     values = getattr(rows, kind).copy()
     values[:, column] = value
     return rows._replace(**{kind: values})

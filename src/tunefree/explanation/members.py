@@ -1,10 +1,10 @@
-"""The margins of a pool's members as parts that are sums over columns.
+"""Decomposition of the margins of a pool's members into parts, which are sums over columns.
 
-A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.trees`); what learners
-added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
-that are logarithms of these: what a column adds to a share is multiplied by the slope of the line between the margin of
-the reference and that of the row. The reference has the rows to which predictions are compared: a contribution is
-relative to its mean over these.
+The margins of a linear member are one part. Contributions to the margin of a tree follow its path
+(:mod:`tunefree.generations.trees`), and the corrections that online learners add on its leaves are a separate part.
+Averaged trees have mean probabilities that are sums over columns, and the margins are their logarithms: a contribution
+to a probability is multiplied by the slope of the secant between the margins of the reference and of the row. The
+reference is a set of rows; contributions are relative to their mean over it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,24 @@ from tunefree.pool.slots import Slot
 from tunefree.stream.layout import Layout
 
 CONSTANT = "(constant)"
-MOST_ROWS = 1024  # of a reference
-SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
-MOST_TERM = 1e300  # size, up to which sums of terms are finite: numbers to predict may be near the largest ones
-MOST_SQUARED = 1e140  # size, up to which sums of squares are finite, too
+MOST_ROWS = 1024  # maximum number of rows of a reference
+SHORT = 1e-12  # change of a probability, up to which the tangent replaces the secant
+MOST_TERM = 1e300  # bound on terms that keeps sums finite, since targets may be near the largest float
+MOST_SQUARED = 1e140  # bound on terms that keeps sums of squares finite
 
 
 class Reference(NamedTuple):
-    """Rows in the two ways in which members see them."""
+    """Reference rows in the formats of linear members and of trees."""
 
-    rows: Block | None  # None where there are none
-    matrix: np.ndarray  # (r, c) under the keys of the columns that trees see; one row of which nothing is known if none
+    rows: Block | None  # None if there are no rows
+    matrix: np.ndarray  # (r, c) columns of trees, in the order of their keys; without rows, a single row of NaN
 
     @classmethod
     def of(cls, model: Model, is_table: bool, rows: Block | None = None) -> Reference:
-        """Some rows, at most 1,024 of them, evenly spaced; else those that a pool keeps for growing, if it does.
+        """Select at most 1,024 of ``rows``, evenly spaced; by default of the rows that a pool keeps for growing.
 
-        Words are in no rows that a pool keeps: there, and where there are no rows at all, words and numbers of linear
-        members are compared to none, and to the centre of their column. ``is_table`` tells whether rows come from a
-        table, and not from an array.
+        Kept rows have no words. Without a reference value, words are compared to their absence, and numbers of linear
+        members to the centre of their column. ``is_table``: whether rows come from a table, not from an array.
         """
         growth = None if model.pool is None else model.pool.members.growth
         columns = Columns() if growth is None else growth.columns
@@ -61,7 +60,7 @@ class Reference(NamedTuple):
 
 
 def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
-    """The places of at most ``most`` of n rows, evenly spaced.
+    """Return the indices of at most ``most`` of n rows, evenly spaced.
 
     >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
     (array([0, 4, 8]), array([0, 1]))
@@ -70,7 +69,7 @@ def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
 
 
 def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, is_table: bool) -> Block:
-    """Rows (r, c) under the keys of columns as the block of rows that they came from."""
+    """Convert rows (r, c) in the order of the columns' keys to a block like the original rows."""
     keys, known = np.array(columns.keys, np.int64), np.nan_to_num(matrix)
     if is_table:
         codes = np.flatnonzero(keys < 0)
@@ -81,39 +80,39 @@ def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, is_table: bool
 
 
 class Part(NamedTuple):
-    """A part of a member's margins: its value at the reference, and the contributions of terms."""
+    """A part of a member's margins: the value at the reference, and the contributions of terms."""
 
     start: np.ndarray  # (k,)
     terms: np.ndarray  # (n, t, k)
 
 
 class Member(NamedTuple):
-    """A member: its prediction as a function of the values of its parts."""
+    """A member, whose prediction is a function of the values of its parts."""
 
-    place: int  # in the mixture
-    parts: list[int]  # their places among all parts: what it was born with, and what leaves have learned
-    width: int  # classes of the mixture; 0 for numbers
-    rows: int  # that it has learned: what is known of classes that it does not know
-    n_late: int  # classes that its generation knows, if some of them came after its birth; else 0
+    place: int  # index in the mixture
+    parts: list[int]  # indices among all parts: of the generation as it was grown, and of corrections on leaves
+    width: int  # number of classes of the mixture; 0 for numbers
+    rows: int  # learned rows, which determine the probability of classes unknown to the member
+    n_late: int  # number of classes of its generation, if some appeared after it was grown; else 0
 
     def predict(self, values: list[np.ndarray]) -> np.ndarray:
-        """Log-probabilities (n, K) or numbers, of the values (n, k) of all parts."""
+        """Return log-probabilities (n, K), or numbers, from the values (n, k) of all parts."""
         margins = self._margins(values)
         return log_probabilities(margins, self.width, self.rows) if self.width else margins
 
     def _margins(self, values: list[np.ndarray]) -> np.ndarray:
-        born, *others = (values[part] for part in self.parts)
-        return sum(others, log_probabilities(born, self.n_late, self.rows) if self.n_late else born)
+        original, *others = (values[part] for part in self.parts)
+        return sum(others, log_probabilities(original, self.n_late, self.rows) if self.n_late else original)
 
     def pulled_back(self, values: list[np.ndarray], gradient: np.ndarray) -> list[np.ndarray]:
-        """Derivatives (n, Q, k) in the values of its parts, of those (n, Q, K) in its prediction."""
+        """Convert derivatives (n, Q, K) in the prediction to derivatives (n, Q, k) in the values of the parts."""
         margin_gradient = _in_margins(self._margins(values), gradient) if self.width else gradient
         born_gradient = _in_margins(values[self.parts[0]], margin_gradient) if self.n_late else margin_gradient
         return [born_gradient, *[margin_gradient] * (len(self.parts) - 1)]
 
 
 def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Derivatives in margins (n, k) of those (n, Q, K) in the log-probabilities that follow from them."""
+    """Convert derivatives (n, Q, K) in log-probabilities to derivatives in the margins (n, k)."""
     known = margins.shape[1]
     if known == 1:
         second = np.exp(-np.logaddexp(0.0, -margins))[:, :, None]
@@ -123,10 +122,10 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 
 class Terms:
-    """The terms of a model: the constant, which is the first, and one for each column.
+    """The terms of a model: the constant, which comes first, and one term for each column.
 
-    ``part_terms``: the term of each part of a column; the last one is that of the constant.
-    ``feature_terms``: the term (d,) of each feature.
+    ``part_terms``: index of the term of each part of a column, and 0 for the constant at the end.
+    ``feature_terms``: index (d,) of the term of each feature.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -137,13 +136,13 @@ class Terms:
         self.feature_terms = self.part_terms[layout.feature_parts]
 
     def of_keys(self, keys: Iterable[int]) -> np.ndarray:
-        """The terms (c,) of columns by their keys in generations; of a bundle the term of its first feature."""
+        """Return the terms (c,) of columns by their keys; for a bundle, the term of its first feature."""
         first = [features_of(key)[0] if is_bundle(key) else key for key in keys]
         return self.part_terms[[self.layout.part_of(key) for key in first]]
 
 
 class LinearTerms:
-    """The terms of some members of a linear group, relative to their means over rows, if there are any."""
+    """The terms of the members of a linear group, relative to their means over rows, if there are any."""
 
     def __init__(self, group: Any, terms: Terms, rows: Any = None) -> None:
         self.group, self.n_terms = group, len(terms.names)
@@ -154,7 +153,7 @@ class LinearTerms:
             self.means = [(part.terms / max(len(part.terms), 1)).sum(axis=0) for part in self.parts(rows)]
 
     def parts(self, X: Any) -> list[Part]:
-        """The margins of rows, a part of each member."""
+        """Return the margins of rows, one part for each member."""
         present = self.group.present(X)
         by_slot, parts = present.by_slot(self.term_of), []
         for m, seen in enumerate(present.weighted_rows(X)):
@@ -176,17 +175,17 @@ class LinearTerms:
 
 
 def unit_and_centre(objective: Objective) -> tuple[float, float]:
-    """The number that a margin of 1 adds, and the margin of a number of 0, in these units and reversed."""
+    """Return the scale and centre of targets: a margin m predicts the number unit * (m + centre)."""
     return (objective.unit, objective.centre) if objective.task == "regression" else (1.0, 0.0)
 
 
 class TreeTerms:
-    """The terms of a generation of trees: as it was born, and what each learner added on its leaves."""
+    """The terms of a generation of trees as it was grown, and of the corrections of each learner on its leaves."""
 
     def __init__(self, generation: Generation, terms: Terms, reference: np.ndarray) -> None:
         trees, keys = generation.model, generation.keys.tolist()
         self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.of_keys(keys)
-        self.bundles = [  # each with the column that it is, and the terms of its features
+        self.bundles = [  # index of the column, first feature, and terms of the features
             (place, features_of(key)[0], terms.feature_terms[slice(*features_of(key))])
             for place, key in enumerate(keys)
             if is_bundle(key)
@@ -205,7 +204,7 @@ class TreeTerms:
         self.starts = [start + offset for start, offset in zip(np.split(roots, self.ends), offsets, strict=True)]
 
     def parts(self, columns: np.ndarray) -> list[Part]:
-        """The parts of rows (n, c)."""
+        """Return the parts of rows (n, c)."""
         terms = np.zeros((len(columns), self.n_terms + len(self.bundles), self.means.shape[1]))
         add_paths(self.trees, self.means, columns, self.term_of, terms)
         terms, bundle_terms = terms[:, : self.n_terms], terms[:, self.n_terms :]
@@ -216,9 +215,9 @@ class TreeTerms:
 
 
 def _share_out(contributions: np.ndarray, category: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
-    """Add the contributions (n, k) of a bundle to the terms (n, t, k) of the features that the rows have in it.
+    """Add the contributions (n, k) of a bundle to the terms (n, t, k) of the feature that each row has in it.
 
-    Where a row has none, NaN, all features of the bundle share it.
+    If a row has no feature of the bundle (NaN), all features share the contribution.
     """
     rows, known = np.flatnonzero(~np.isnan(category)), category[~np.isnan(category)].astype(np.int64)
     terms[rows, term_of[known]] += contributions[rows]
@@ -228,24 +227,24 @@ def _share_out(contributions: np.ndarray, category: np.ndarray, term_of: np.ndar
 
 
 def _margins_of(trees: Trees, part: Part) -> Part:
-    """The part that stands for margins, of one that stands for the sums of trees."""
-    least, one = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
+    """Convert a part of the sums of trees to a part of margins."""
+    least, is_binary = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
     if not (trees.is_averaged and least > 0.0):
         return part
-    part = part._replace(start=np.clip(part.start, least, 1.0 - least if one else np.inf))
+    part = part._replace(start=np.clip(part.start, least, 1.0 - least if is_binary else np.inf))
 
     def margins(shares: np.ndarray) -> np.ndarray:
-        shares = np.clip(shares, least, 1.0 - least if one else np.inf)
-        return np.log(shares) - np.log1p(-shares) if one else np.log(shares)
+        shares = np.clip(shares, least, 1.0 - least if is_binary else np.inf)
+        return np.log(shares) - np.log1p(-shares) if is_binary else np.log(shares)
 
     start, change = margins(part.start), part.terms.sum(axis=1)
-    slopes = np.tile(1.0 / (part.start * (1.0 - part.start) if one else part.start), (len(change), 1))  # of short lines
+    slopes = np.tile(1.0 / (part.start * (1.0 - part.start) if is_binary else part.start), (len(change), 1))
     np.divide(margins(part.start + change) - start, change, out=slopes, where=np.abs(change) > SHORT)
     return Part(start, part.terms * slopes[:, None])
 
 
 class LinearModelTerms:
-    """The terms of a generation of linear models, a part for each strength."""
+    """The terms of a generation of linear models, with one part for each strength of regularisation."""
 
     def __init__(self, generation: Generation, terms: Terms, reference: np.ndarray) -> None:
         self.model: Linear = generation.model
@@ -259,19 +258,19 @@ class LinearModelTerms:
         self.indicators[np.arange(1, len(self.means)), term_of] = 1.0
 
     def parts(self, columns: np.ndarray) -> list[Part]:
-        """The parts of rows (n, c)."""
-        away = design(columns, *self.model[:4]) - self.means
-        return [self._part(away, weights) for weights in self.model.weights]
+        """Return the parts of rows (n, c)."""
+        centred = design(columns, *self.model[:4]) - self.means
+        return [self._part(centred, weights) for weights in self.model.weights]
 
-    def _part(self, away: np.ndarray, weights: np.ndarray) -> Part:
-        """The part of weights (d, k)."""
+    def _part(self, centred: np.ndarray, weights: np.ndarray) -> Part:
+        """Return the part of a model with weights (d, k)."""
         weights = np.clip(weights, -MOST_SQUARED, MOST_SQUARED)
-        terms = np.einsum("nd,dk,dt->ntk", away, weights, self.indicators, optimize=True)
+        terms = np.einsum("nd,dk,dt->ntk", centred, weights, self.indicators, optimize=True)
         return Part(self.means @ weights, terms)
 
 
 class PoolTerms:
-    """The parts of all members of a pool that are awake at some places of its mixture."""
+    """The parts of the active members of a pool at some indices of its mixture."""
 
     def __init__(self, pool: Any, places: list[int], terms: Terms, reference: Reference) -> None:
         members = self.members = pool.members
@@ -285,19 +284,19 @@ class PoolTerms:
             self.generations.append((clock, kind, age, generation, columns, generation_terms))
 
     def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
-        """All parts of rows, and how members' predictions follow from them."""
+        """Return all parts of rows, and the members, which predict from the parts."""
         members, parts = self.members, self.linear.parts(X)
         width, rows = members.width, self.pool.rows
         mixture_members = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
         for clock, kind, age, generation, columns, terms in self.generations:
-            born, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
-            late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
-            for version in range(len(born)):
+            new_parts, first = terms.parts(np.ascontiguousarray(matrix[:, columns])), len(parts)
+            n_late, is_linear = generation.n_classes if generation.n_late else 0, isinstance(generation.model, Linear)
+            for version in range(len(new_parts)):
                 used = [first + version] if is_linear or not version else [first, first + version]
                 place = members.slots.get(Slot(clock, kind, age, version))
                 if place is not None:
-                    mixture_members.append(Member(place, used, width, generation.rows, late))
-            parts += born
+                    mixture_members.append(Member(place, used, width, generation.rows, n_late))
+            parts += new_parts
         finite = [Part(*(np.clip(numbers, -MOST_SQUARED, MOST_SQUARED) for numbers in part)) for part in parts]
         return finite, [member for member in mixture_members if member.place in self.used]

@@ -1,11 +1,11 @@
-"""The five papers that the package began with: each algorithm as it is printed, its bound, and the papers' experiments.
+"""The five papers on which the package is based: their algorithms as printed, regret bounds, and experiments.
 
 >>> from tunefree.papers import ScInOL2, play
 >>> result = play(ScInOL2(), [[1.0, 0.0], [1.0, 2.0], [-1.0, 1.0]], [1, 1, -1], loss="logistic")
 >>> round(result.regret([1.0, 0.0]), 4), str(result.bound([1.0, 0.0]))
 (0.9218, 'at most 4.15783 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.2)')
 
-The rest of the package imports nothing from here.
+No other part of the package depends on this one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_PLACES = {  # no file is called like a function: importing it would set an attribute of that name
+_MODULES = {  # modules have other names than functions, since importing a module sets an attribute of its name
     "play": "playing",
     "Result": "playing",
     "check": "checking",
@@ -43,14 +43,14 @@ _PLACES = {  # no file is called like a function: importing it would set an attr
     "OnlineRegularized": "regularized_sgd",
     "SubgradientMethod": "subgradient",
 }
-__all__ = list(_PLACES)
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'tunefree.papers' has no attribute {name!r}")
-    return getattr(import_module(f"tunefree.papers.{_PLACES[name]}"), name)
+    return getattr(import_module(f"tunefree.papers.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return list(_PLACES)
+    return list(_MODULES)

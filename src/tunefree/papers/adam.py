@@ -1,5 +1,5 @@
-"""Adam: Kingma, Ba: Adam: a method for stochastic optimization (ICLR 2015), Algorithm 1. Every weight moves in each
-round, also where the gradient is 0."""
+"""Adam: Kingma, Ba: Adam: a method for stochastic optimization (ICLR 2015), Algorithm 1. Every weight changes in each
+round, even if its gradient is 0."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What an algorithm of the papers is: it predicts a row, receives the slope of the loss there, and learns from it.
+"""The interface of the papers' algorithms.
 
-The protocol of the papers: in round t a learner receives x_t and predicts y^_t; it then suffers the loss l_t(y^_t), and
-receives a subgradient s_t of l_t at y^_t. Its regret against u is the sum of l_t(y^_t) - l_t(u x_t).
+In round t a learner receives x_t and predicts y^_t. It then suffers the loss l_t(y^_t), and receives a subgradient s_t
+of l_t at y^_t. Its regret against u is the sum of l_t(y^_t) - l_t(u x_t).
 
 An algorithm is any object with :meth:`Algorithm.begin`, :meth:`~Algorithm.predict`, :meth:`~Algorithm.update` and
-``weights``. It need not be a subclass of :class:`Algorithm`, which adds defaults.
+``weights``. It need not be a subclass of :class:`Algorithm`, which provides defaults.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from tunefree.theory.bounds import Bound, no_bound
 
 
 class Stream(NamedTuple):
-    """What is known before the first round."""
+    """Properties of the stream that are known before the first round."""
 
     n_features: int  # d
-    n_outputs: int  # K: 1, or the number of classes where there are more than two
-    rounds: int  # T; only algorithms that the papers give it to may use it
-    lipschitz: float  # L: bound on the absolute slopes; infinite where there is none
+    n_outputs: int  # K: 1, or the number of classes if there are more than two
+    rounds: int  # T; for algorithms whose paper assumes that T is known
+    lipschitz: float  # L: bound on the absolute slopes; infinite without one
 
 
 class Algorithm:
-    """An algorithm: its parameters are set when it is made, its state by :meth:`begin`.
+    """Base class of algorithms: ``__init__`` sets the parameters, :meth:`begin` the state.
 
     Examples
     --------
-    A learner of one's own, here with a fixed rate:
+    A custom algorithm, here with a fixed learning rate:
 
     >>> from tunefree.papers import play
     >>> class FixedRate(Algorithm):
@@ -45,29 +45,29 @@ class Algorithm:
     [0.0, 0.1, -0.145]
     """
 
-    weights: Any  # (d, K) of the function that made the latest prediction, or that would make the next one
-    kernel: Any = None  # where a function is sum_t c_t k(x_t, .), its weights are (T, K) coefficients c_t
+    weights: Any  # (d, K) weights of the latest prediction, or after an update of the next prediction
+    kernel: Any = None  # with a kernel, ``weights`` are the coefficients c_t (T, K) of sum_t c_t k(x_t, .)
 
     def begin(self, stream: Stream) -> None:
-        """Forget everything but the parameters."""
+        """Reset the state; parameters are kept."""
         raise NotImplementedError
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Predict a row (d,): K numbers."""
+        """Return predictions (K,) for a row (d,)."""
         raise NotImplementedError
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
-        """Learn from the slopes (K,) of the loss at the prediction just made for the row."""
+        """Learn from a row, given the slopes (K,) of the loss at its prediction."""
         raise NotImplementedError
 
     def share(self, t: int) -> float:
-        """The weight of f_t, t = 1 .. T + 1, in the average; by default the average is (f_1 + .. + f_T) / T."""
+        """Return the weight of f_t, t = 1 .. T + 1, in the average, which by default is (f_1 + .. + f_T) / T."""
         return 1.0
 
-    averages_last = False  # whether f_{T+1} is a part of the average
+    averages_last = False  # whether the average includes f_{T+1}
 
     def bound(self, result: Any, comparator: Any) -> Bound:
-        """The bound of the algorithm's theorem on the regret against a comparator; by default there is none."""
+        """Return the theorem's bound on the regret against a comparator; by default there is none."""
         return no_bound(f"no theorem of the papers bounds the regret of {type(self).__name__}")
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class Algorithm:
 
 
 def over(numerator: Any, denominator: Any) -> np.ndarray:
-    """A quotient where 0/0 and c/0 are 0: nothing is known of a feature that was 0 so far.
+    """Divide, with 0 for division by 0, which occurs for features that were always 0.
 
     Examples
     --------

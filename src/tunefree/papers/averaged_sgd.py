@@ -1,6 +1,6 @@
-"""Averaged stochastic gradient descent: Orabona 2014, Algorithm 1, in the space of any kernel.
+"""Averaged stochastic gradient descent: Orabona 2014, Algorithm 1, for any kernel.
 
-The paper prints the step as + eta y l'(y y^); the direction of descent is minus the slope.
+The paper prints the step as + eta y l'(y y^), but descent needs the opposite sign, minus the slope.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tunefree.theory.bounds import Bound, no_bound
 
 
 class AveragedSGD(KernelAlgorithm):
-    """f_{t+1} = f_t - eta s_t k(x_t, .); it returns the average of f_1 .. f_T, ``result.average``.
+    """f_{t+1} = f_t - eta s_t k(x_t, .). The output is the average of f_1 .. f_T, ``result.average``.
 
     Parameters
     ----------
     eta : float, default 0.1
-        At most 1/4 for (3).
+        The learning rate; at most 1/4 for (3).
     **kernel
         As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
@@ -45,7 +45,7 @@ class AveragedSGD(KernelAlgorithm):
     def bound(self, result: Any, comparator: Any) -> Bound:
         """(3) before the expectation is taken: sum_t l_t(f_t) - l_t(h) <= ||h||^2 / eta + 4 eta sum_t l_t(h).
 
-        (3) has 1 for the mean of l_t(h), which the best function cannot exceed.
+        (3) replaces the mean of l_t(h) by 1, an upper bound for the best function.
         """
         if getattr(result.loss, "name", "") != "square" or result.stream.n_outputs > 1:
             return no_bound("(3) is of the square loss")

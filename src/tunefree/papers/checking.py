@@ -1,4 +1,4 @@
-"""The contract of algorithms, checked on random streams."""
+"""Checks on random streams that an algorithm follows the protocol."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ STREAMS = 20
 
 
 def check(algorithm: Any, loss: str = "logistic", classes: int = 2) -> list[str]:
-    """Check that an algorithm keeps to the protocol of :func:`tunefree.papers.playing`.
+    """Check that an algorithm follows the protocol of :func:`tunefree.papers.playing`.
 
     Parameters
     ----------
-    algorithm : Algorithm, or a class of algorithms that can be made without arguments
+    algorithm : Algorithm, or a class of algorithms that needs no arguments
     loss : str, default "logistic"
     classes : int, default 2
-        With more than two an algorithm is checked with several outputs.
+        Number of classes. With more than two, the algorithm has several outputs.
 
     Returns
     -------
     list of str
-        What was checked.
+        A sentence for each check that passed.
 
     Raises
     ------
     AssertionError
-        With what the algorithm does, and what it should do.
+        If a check fails. The message has the actual and the expected behaviour.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _require_methods(learner: Any, name: str, classes: int) -> None:
 
 
 def _stream(seed: int, classes: int, n: int = 30, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of norm at most 1 and labels, numbers 0 .. classes - 1, or -1 and +1 for two."""
+    """Return rows of norm at most 1, and labels 0 .. classes - 1, or -1 and +1 for two classes."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, d)) * (random.random((n, d)) < 0.7)
     X /= max(float(np.linalg.norm(X, axis=1).max()), 1.0)
@@ -79,18 +79,18 @@ def _play(learner: Any, loss: str, classes: int, seed: int = 0) -> Result:
 
 def _repeats(learner: Any, name: str, loss: str, classes: int) -> str:
     result = _play(learner, loss, classes)
-    again = play(result.algorithm, *_stream(0, classes), loss=loss)
-    same = np.array_equal(result.predictions, again.predictions)
+    second = play(result.algorithm, *_stream(0, classes), loss=loss)
+    same = np.array_equal(result.predictions, second.predictions)
     assert same, f"{name} remembers an earlier stream; begin() must forget everything but the parameters"
     return "begin() forgets earlier streams, and a stream has the same predictions each time"
 
 
 def _predicts_first(learner: Any, name: str, loss: str, classes: int) -> str:
     X, y = _stream(1, classes)
-    other = y.copy()
-    other[len(y) // 2 :] = np.roll(y[len(y) // 2 :], 1)
+    changed = y.copy()
+    changed[len(y) // 2 :] = np.roll(y[len(y) // 2 :], 1)
     half = len(y) // 2 + 1
-    first, second = play(learner, X, y, loss).predictions[:half], play(learner, X, other, loss).predictions[:half]
+    first, second = play(learner, X, y, loss).predictions[:half], play(learner, X, changed, loss).predictions[:half]
     assert np.array_equal(first, second), f"{name} predicts rows by targets that come later"
     return "a prediction depends on no target of its round or later"
 

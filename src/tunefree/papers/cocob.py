@@ -47,7 +47,7 @@ class CoCoB(Algorithm):
 class CoCoBOriginal(Algorithm):
     """COCOB (Algorithm 1): w_i = (L_i + R_i) (2 sigmoid(2 theta_i / (A_i + L_i)) - 1) / L_i.
 
-    L_i, a bound on |c| that the paper takes as given, is the Lipschitz constant of the loss times the largest |x_i|.
+    The paper assumes a known bound L_i on |c|. Here it is the Lipschitz constant of the loss times the largest |x_i|.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class CoCoBOriginal(Algorithm):
 
     @property
     def weights(self) -> np.ndarray:
-        """Where 2 sigmoid(2 z) - 1 = tanh(z)."""
+        """The weights (d, K), by 2 sigmoid(2 z) - 1 = tanh(z)."""
         return over(self.L + self.R, self.L) * np.tanh(over(self.theta, self.A + self.L))
 
     def predict(self, x: np.ndarray) -> np.ndarray:

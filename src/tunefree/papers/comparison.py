@@ -1,4 +1,4 @@
-"""Functions that algorithms are compared with, and the best of them in hindsight."""
+"""Comparators of algorithms, and the best comparator in hindsight."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-RUNGS = 24  # halvings of the interval of the multiplier that keeps the norm at the radius
-LOWEST, HIGHEST = -12.0, 12.0  # log10 of that multiplier, over the rounds
+BISECTION_STEPS = 24  # bisection steps for the multiplier of the norm constraint
+LOWEST, HIGHEST = -12.0, 12.0  # range of log10 of this multiplier, divided by the number of rounds
 
 
 class Comparator(NamedTuple):
-    """A fixed function, and what it would have lost."""
+    """A fixed function and its losses on the stream."""
 
-    weights: np.ndarray  # (d, K), or coefficients (T, K)
+    weights: np.ndarray  # (d, K) weights, or (T, K) coefficients
     norms: np.ndarray  # (K,) norms in the space of the algorithm
     predictions: np.ndarray  # (T, K)
     losses: np.ndarray  # (T,)
 
 
 def comparator_of(result: Any, u: Any) -> Comparator:
-    """The function of some weights, or coefficients."""
+    """Return the comparator with the given weights, or coefficients."""
     K, n = result.stream.n_outputs, result.X.shape[1] if result.gram is None else result.rounds
     weights = np.asarray(u, np.float64)
     if weights.size != n * K:
@@ -35,16 +35,16 @@ def comparator_of(result: Any, u: Any) -> Comparator:
 
 
 def losses_of(result: Any, predictions: np.ndarray) -> np.ndarray:
-    """The losses (T,) of predictions (T, K)."""
+    """Return the losses (T,) of predictions (T, K)."""
     pairs = zip(result.y, predictions, strict=True)
     return np.array([result.loss.value(y, margins) for y, margins in pairs])
 
 
 def best_comparator(result: Any, radius: float | None = None) -> Comparator:
-    """The function of least total loss among those of norm at most ``radius``, or of any norm.
+    """Return the comparator with the least total loss among functions of norm at most ``radius``, or any norm.
 
-    It minimises the loss plus a multiple of the squared norm, which is increased until the norm is at most the radius.
-    In the space of a kernel the function is a combination of k(x_t, .), t = 1 .. T, among which the best one is.
+    It minimises the loss plus a multiple of the squared norm; bisection finds the multiple at which the norm equals
+    the radius. With a kernel, the minimiser is a combination of k(x_t, .), t = 1 .. T (representer theorem).
     """
     if radius is not None and not radius >= 0.0:
         raise ValueError(f"the radius must be at least 0, not {radius}")
@@ -52,19 +52,19 @@ def best_comparator(result: Any, radius: float | None = None) -> Comparator:
     if radius == 0.0 or not features.any():
         return comparator_of(result, np.zeros((len(back), result.stream.n_outputs)))
     start = np.zeros((features.shape[1], result.stream.n_outputs))
-    weights = _minimised(result, features, 0.0 if radius is None else 10.0**LOWEST, start)
+    weights = _minimise(result, features, 0.0 if radius is None else 10.0**LOWEST, start)
     if radius is not None and np.linalg.norm(weights) > radius:
         low, high, weights = LOWEST, HIGHEST, start
-        for _ in range(RUNGS):
+        for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2.0
-            weights = _minimised(result, features, result.rounds * 10.0**middle, weights)
+            weights = _minimise(result, features, result.rounds * 10.0**middle, weights)
             low, high = (middle, high) if np.linalg.norm(weights) > radius else (low, middle)
         weights = weights * (radius / max(float(np.linalg.norm(weights)), 1e-300))
     return comparator_of(result, back @ weights)
 
 
 def _features(result: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Features (T, r) with the norms of the space, and the matrix that takes weights of them to those of a result."""
+    """Return features (T, r) that preserve norms, and the matrix that converts their weights to weights of a result."""
     if result.gram is None:
         return result.X, np.eye(result.X.shape[1])
     values, vectors = np.linalg.eigh(result.gram)
@@ -73,10 +73,11 @@ def _features(result: Any) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:, used] * roots, vectors[:, used] / roots
 
 
-def _minimised(result: Any, features: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
-    """The weights (r, K) with the least total loss plus penalty / 2 ||w||^2, from those of a similar penalty.
+def _minimise(result: Any, features: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
+    """Return weights (r, K) that minimise the total loss plus penalty / 2 ||w||^2.
 
-    L-BFGS has them in units in which a loss of curvature 1 / 4 bends about equally along all features.
+    ``start``: initial weights. For L-BFGS the features are rescaled, such that a loss of curvature 1 / 4 has about the
+    same curvature in each.
     """
     bends = 0.25 * (features**2).sum(axis=0) + penalty
     units = 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0))[:, None]

@@ -1,4 +1,4 @@
-"""Regret over rows, with its bound beside it."""
+"""Plots of regret and its bound over the rounds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tunefree.papers.playing import Result
 from tunefree.plotting.style import MARKERS, SERIES, pyplot, simplify
 
 POINTS = 60  # rounds at which a bound is evaluated
-FAR_APART = 30.0  # ratio of the largest and the smallest line from which on the vertical axis is logarithmic
+LOG_SCALE_RATIO = 30.0  # ratio of the largest to the smallest line above which the vertical axis is logarithmic
 
 
 class RegretDisplay:
-    """The regret of one or more results over the rounds, and the bound of the theorem, dashed, where there is one.
+    """The regret of one or more results over the rounds, with dashed lines for the bounds of theorems.
 
-    Made by :meth:`from_result`.
+    Use :meth:`from_result` to create a display.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class RegretDisplay:
 
     def __init__(self, ax: Any, lines: list[Any], notes: list[str]) -> None:
         self.ax_, self.lines_, self.figure_ = ax, lines, ax.figure
-        self.notes_ = notes  # why there is no bound, for each result without one
+        self.notes_ = notes  # for each result without a bound, the reason
 
     @classmethod
     def from_result(
@@ -44,7 +44,7 @@ class RegretDisplay:
             The comparator, as for :meth:`tunefree.papers.playing.Result.regret`.
         ax : matplotlib axes, optional
         log : bool, optional
-            Whether the vertical axis is logarithmic (around 0 linear); by default where the largest line is more than
+            Whether the vertical axis is logarithmic, and linear around 0. By default if the largest line is more than
             30 times the smallest.
         """
         if not results:
@@ -71,7 +71,7 @@ class RegretDisplay:
             label = f"{result.name}, {bound.theorem.rpartition(', ')[2]}"
             lines += ax.plot(rounds, bounds, linestyle="--", label=label, markevery=10, **style)
             heights.append(float(np.nanmax(bounds)))
-        if log or (log is None and max(heights) > FAR_APART * min(heights)):
+        if log or (log is None and max(heights) > LOG_SCALE_RATIO * min(heights)):
             ax.set_yscale("symlog", linthresh=max(min(heights) / 10.0, 1e-3))
         ax.axhline(0.0, color="#888888", linewidth=0.8)
         ax.set_xlabel("rounds (rows)")
@@ -81,7 +81,7 @@ class RegretDisplay:
 
 
 def _bound_after(result: Result, comparator: Any, t: int) -> float:
-    """The bound on the regret of the first t rounds; not a number where there is none."""
+    """Return the bound on the regret of the first t rounds; NaN if there is none."""
     first = result.after(t)
     same = comparator._replace(predictions=comparator.predictions[:t], losses=comparator.losses[:t])
     value = first.bound(same).value

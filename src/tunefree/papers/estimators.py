@@ -1,4 +1,4 @@
-"""The papers' algorithms in scikit-learn's manner: a fit is one pass of :func:`tunefree.papers.play`."""
+"""The papers' algorithms as scikit-learn estimators, whose ``fit`` is one pass of :func:`tunefree.papers.play`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tunefree.theory.bounds import Bound
 
 
 class PaperEstimator(BaseEstimator):
-    """What classifiers and regressors have in common."""
+    """Base class of classifiers and regressors."""
 
     def _play(self, X: Any, y: Any) -> Self:
         if self.output not in ("last", "average"):
@@ -33,22 +33,22 @@ class PaperEstimator(BaseEstimator):
 
     @property
     def progressive_loss_(self) -> float:
-        """The mean loss of the rows, each predicted before it was learned."""
+        """Progressive validation loss: the mean loss of the rows, each predicted before it was learned."""
         check_is_fitted(self, "result_")
         return float(self.result_.losses.mean())
 
     def regret(self, u: Any = "best", radius: float | None = None) -> float:
-        """The regret of the pass, see :meth:`tunefree.papers.playing.Result.regret`."""
+        """Return the regret of the pass, see :meth:`tunefree.papers.playing.Result.regret`."""
         check_is_fitted(self, "result_")
         return self.result_.regret(u, radius)
 
     def bound(self, u: Any = "best", radius: float | None = None) -> Bound:
-        """The bound of the algorithm's theorem on it, see :meth:`tunefree.papers.playing.Result.bound`."""
+        """Return the theorem's bound on the regret, see :meth:`tunefree.papers.playing.Result.bound`."""
         check_is_fitted(self, "result_")
         return self.result_.bound(u, radius)
 
     def history(self) -> pa.Table:
-        """The pass, a row for each row: ``row``, ``loss`` and ``mean_loss``, that of the rows so far."""
+        """Return a table with ``row``, ``loss`` and ``mean_loss``, the mean over the rows so far, for each row."""
         check_is_fitted(self, "result_")
         losses, rows = self.result_.losses, np.arange(1, self.result_.rounds + 1)
         return pa.table({"row": rows, "loss": losses, "mean_loss": np.cumsum(losses) / rows})
@@ -60,23 +60,25 @@ class PaperEstimator(BaseEstimator):
 
 
 class PaperClassifier(ClassifierMixin, PaperEstimator):
-    """A classifier that learns by an algorithm of the papers, with its parameters and no others.
+    """A classifier that learns by an algorithm of the papers.
 
-    The rows are learned once, in their order. Nothing is scaled, and there is no intercept.
+    The rows are learned once, in their order. Features are not scaled, and there is no intercept.
 
     Parameters
     ----------
     algorithm : Algorithm, optional
-        One of :mod:`tunefree.papers`, or one's own; by default ``ScInOL2()``.
+        An algorithm of :mod:`tunefree.papers`, or a custom one; by default ``ScInOL2()``.
     loss : str, default "logistic"
         See :func:`tunefree.papers.play`.
     output : {"last", "average"}, default "last"
-        Which function predicts.
+        Whether the last function predicts, or the average.
 
     Attributes
     ----------
     result_ : Result
-    classes_ : array
+        Result of the pass.
+    classes_ : array of shape (n_classes,)
+        Class labels, sorted.
 
     Examples
     --------
@@ -103,16 +105,16 @@ class PaperClassifier(ClassifierMixin, PaperEstimator):
         return self._play(X, codes if len(self.classes_) > 2 else 2 * codes - 1)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Margins: of two classes those of the second."""
+        """Return the margins of the classes; with two classes, of the second."""
         return self._margins(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest margin."""
+        """Predict the class with the largest margin for each row."""
         margins = self._margins(X)
         return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities by the inverse of the loss's link function, where it has one."""
+        """Predict class probabilities by the inverse link function of the loss, if it has one."""
         margins, loss = self._margins(X), self.result_.loss
         if margins.ndim > 1:
             return softmax(margins, axis=1)
@@ -123,14 +125,14 @@ class PaperClassifier(ClassifierMixin, PaperEstimator):
 
 
 class PaperRegressor(RegressorMixin, PaperEstimator):
-    """A regressor that learns by an algorithm of the papers, as printed: targets are neither centred nor scaled.
+    """A regressor that learns by an algorithm of the papers. Targets are neither centred nor scaled.
 
     Parameters
     ----------
     algorithm, output
         As for :class:`PaperClassifier`.
     loss : str, default "absolute"
-        See :func:`tunefree.papers.play`; the theorems are of losses with a Lipschitz constant.
+        See :func:`tunefree.papers.play`. The theorems hold for losses with a Lipschitz constant.
 
     Examples
     --------
@@ -149,5 +151,5 @@ class PaperRegressor(RegressorMixin, PaperEstimator):
         return self._play(X, y)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions of rows."""
+        """Predict the target of each row."""
         return self._margins(X)

@@ -1,4 +1,4 @@
-"""Estimates of the excess risk and the excess classification error, where the probability of the label +1 is known.
+"""Estimates of the excess risk and the excess classification error, if the probability of the label +1 is known.
 
 Nitanda, Suzuki 2019, (1) and (3). The identity (3) is due to Zhang (2004): the excess risk is the expected Bregman
 divergence of -l* between the probability that the link function assigns to a prediction and the true one.
@@ -15,19 +15,18 @@ from tunefree.papers.links import inverse_link, least_risk, link, risk
 
 
 def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> float:
-    """Expected loss of predictions minus the least possible expected loss, the mean over rows.
+    """Compute the mean over rows of the expected loss minus the least possible expected loss.
 
-    The expectation over the labels is computed exactly. So only rows are sampled, and label noise does not enter the
-    estimate.
+    The expectation over the labels is exact, so label noise does not affect the estimate.
 
     Parameters
     ----------
     loss : loss
-        One with a link function.
+        A loss with a link function.
     predictions : (n,) array
-        g(x) of rows drawn from the distribution.
+        g(x) for rows drawn from the distribution.
     probabilities : (n,) array
-        Probability of the label +1 given each row.
+        Conditional probability of the label +1 for each row.
 
     Examples
     --------
@@ -40,7 +39,7 @@ def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> 
 
 
 def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> float:
-    """Excess risk by the identity (3), E d(h*^-1(g(X)), P(1 | X)), for losses whose link function has an inverse.
+    """Compute the excess risk by (3), E d(h*^-1(g(X)), P(1 | X)), for losses whose link function has an inverse.
 
     Parameters
     ----------
@@ -60,12 +59,12 @@ def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: Arr
 
 
 def bregman(loss: Any, first: float, second: float) -> float:
-    """d(a, b) = -l*(b) + l*(a) + l*'(a) (b - a), the Bregman divergence of -l*.
+    """Compute d(a, b) = -l*(b) + l*(a) + l*'(a) (b - a), the Bregman divergence of -l*.
 
     Parameters
     ----------
     loss : loss
-        One with a link function.
+        A loss with a link function.
     first, second : float
         Probabilities, the first strictly between 0 and 1.
 
@@ -88,12 +87,12 @@ def bregman(loss: Any, first: float, second: float) -> float:
 
 
 def excess_error(predictions: ArrayLike, probabilities: ArrayLike) -> float:
-    """Classification error of the sign of the predictions minus that of the Bayes rule.
+    """Compute the classification error of the sign of the predictions minus the error of the Bayes rule.
 
     Parameters
     ----------
     predictions, probabilities
-        As in :func:`excess_risk`. A prediction of 0 is the label -1, as everywhere in this package.
+        As in :func:`excess_risk`. A prediction of 0 means the label -1, as everywhere in this package.
 
     Examples
     --------

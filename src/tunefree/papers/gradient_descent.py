@@ -1,8 +1,8 @@
-"""Online gradient descent: one rate, a rate for each coordinate, and the rates that are best in hindsight.
+"""Online gradient descent with one rate, with a rate for each coordinate, and with the best rates in hindsight.
 
 Zinkevich: Online convex programming and generalized infinitesimal gradient ascent (ICML 2003), with eta_t = eta /
-sqrt(t), as Kempka, Kotlowski, Warmuth (ICML 2019) run it as SGD. Their (2) has a fixed rate for each coordinate, and
-their Appendix A the bound for arbitrary fixed rates; the oracle's rates of (4) minimise it.
+sqrt(t), which is SGD in the experiments of Kempka, Kotlowski, Warmuth (ICML 2019). Their (2) has a fixed rate for each
+coordinate, their Appendix A proves a bound for arbitrary fixed rates, and the oracle's rates of (4) minimise it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAPER = "Kempka, Kotlowski, Warmuth 2019"
 
 
 class GradientDescent(Algorithm):
-    """An algorithm that keeps its weights, and moves them by steps."""
+    """Base class of algorithms that update stored weights by steps."""
 
     def begin(self, stream: Stream) -> None:
         self.weights, self.t = np.zeros((stream.n_features, stream.n_outputs)), 0
@@ -32,7 +32,7 @@ class GradientDescent(Algorithm):
         self.weights = self.weights - self.step(np.outer(x, slope))
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """The step (d, K) after a gradient (d, K)."""
+        """Return the step (d, K) for a gradient (d, K)."""
         raise NotImplementedError
 
 
@@ -86,28 +86,28 @@ class FixedRates(GradientDescent):
         return self.rates * gradient
 
     def bound(self, result: Any, comparator: Any) -> Bound:
-        """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2; infinite where u_i is not 0 and eta_i is."""
+        """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2; infinite if eta_i = 0 and u_i is not 0."""
         u, eta = comparator.weights, self._rates(comparator.weights.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            away = np.where(u == 0.0, 0.0, u**2 / (2.0 * eta))
-        return Bound(float((away + 0.5 * eta * gradient_norms(result) ** 2).sum()), f"{PAPER}, Appendix A")
+            comparator_terms = np.where(u == 0.0, 0.0, u**2 / (2.0 * eta))
+        return Bound(float((comparator_terms + 0.5 * eta * gradient_norms(result) ** 2).sum()), f"{PAPER}, Appendix A")
 
     def _rates(self, shape: tuple[int, ...]) -> np.ndarray:
-        """eta_i (d, K)."""
+        """Return the rates eta_i, broadcast to (d, K)."""
         rates = np.asarray(self.eta, np.float64)
         return np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, shape)
 
 
 def gradient_norms(result: Any) -> np.ndarray:
-    """S_{T,i} = sqrt(sum_t (g_t x_{t,i})^2), (d, K)."""
+    """Return S_{T,i} = sqrt(sum_t (g_t x_{t,i})^2), (d, K)."""
     return np.sqrt((result.X**2).T @ result.slopes.reshape(result.rounds, -1) ** 2)
 
 
 def oracle(result: Any, u: Any) -> FixedRates:
-    """Gradient descent with the rates eta_i = |u_i| / S_{T,i}, S those of a run that was played before.
+    """Return gradient descent with the rates eta_i = |u_i| / S_{T,i}, with S_{T,i} from a previous run.
 
-    Its own run has other gradients; played again and again with the rates of the run before, the rates settle. The
-    bound of Appendix A becomes (4), sum_i |u_i| S_{T,i}, where they have.
+    A run with these rates has other gradients. If runs are repeated, each with the rates from the previous run, the
+    rates converge, and the bound of Appendix A becomes (4), sum_i |u_i| S_{T,i}.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""How the slopes of a loss grow: what Lin, Rosasco, Zhou assume of it.
+"""Growth of the slopes of a loss: the assumptions of Lin, Rosasco, Zhou.
 
 Iterative regularization for learning with convex loss functions (JMLR 17, 2016), Assumption 1. With all targets in
-[-b, b] (b = 1 for labels), (4) asks for a q and a c_q with
+[-b, b] (b = 1 for labels), (4) requires q and c_q with
 
     |V'_-(y, a)| <= c_q (1 + |a|^q),                                                                            (4)
 
-and |V|_0 = sup_y V(y, 0) has to be finite. Where q = 0, c_0 is the Lipschitz constant: (4) would allow half of it, but
-(21) of the paper bounds slopes by c_0 itself. A loss from outside says more of itself by ``growth.register`` and
+and |V|_0 = sup_y V(y, 0) must be finite. For q = 0, c_0 is the Lipschitz constant: (4) would allow half of it, but (21)
+of the paper bounds slopes by c_0 itself. Custom losses can be added by ``growth.register`` and
 ``variance_exponent.register``.
 """
 
@@ -25,12 +25,12 @@ class Growth(NamedTuple):
     """q and c_q of (4)."""
 
     power: float  # q; infinite if no power bounds the slopes
-    constant: float  # c_q; infinite if q is
+    constant: float  # c_q; infinite if q is infinite
 
 
 @singledispatch
 def growth(loss: Any, bound: float) -> Growth:
-    """q and c_q, for targets in [-bound, bound]; 0 and the Lipschitz constant where there is one.
+    """Return q and c_q, for targets in [-bound, bound]; 0 and the Lipschitz constant if there is one.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def _of_power(loss: Power, bound: float) -> Growth:
 
 
 def at_zero(loss: Any, bound: float = 1.0) -> float:
-    """|V|_0: the largest loss of the prediction 0, for targets in [-bound, bound].
+    """Return |V|_0, the largest loss of the prediction 0, for targets in [-bound, bound].
 
     Examples
     --------
@@ -68,7 +68,7 @@ def at_zero(loss: Any, bound: float = 1.0) -> float:
 
 @singledispatch
 def variance_exponent(loss: Any) -> float:
-    """tau of (5), as far as the loss alone implies it: 1 of the square loss, else 0."""
+    """Return tau of (5), if implied by the loss alone: 1 for the square loss, else 0."""
     return 0.0
 
 

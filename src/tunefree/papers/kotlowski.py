@@ -1,5 +1,5 @@
 """Algorithm 1 of Kotlowski: Scale-invariant unconstrained online learning (ALT 2017), in the coordinate-wise form that
-Kempka, Kotlowski, Warmuth 2019 compare with as Alg1-K17."""
+is called Alg1-K17 in the experiments of Kempka, Kotlowski, Warmuth 2019."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tunefree.papers.algorithm import Algorithm, Stream, over
 class Kotlowski(Algorithm):
     """w_i = epsilon / (t d) h_i / (alpha S_i^2) exp((h_i^2 + x_i^2) / (2 alpha S_i^2)).
 
-    S_i^2 is the sum of x_i^2, x_t included, and h_i minus the sum of gradients, with slopes over the Lipschitz constant
-    of the loss. The present row is a part of the weights; those of no row in particular have 0 for x_i.
+    S_i^2 is the sum of x_i^2 up to x_t. h_i is minus the sum of gradients, whose slopes are divided by the Lipschitz
+    constant of the loss. The weights depend on the current row x; after it is learned, they have x_i = 0.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Kotlowski(Algorithm):
 
     @property
     def weights(self) -> np.ndarray:
-        """Those of the present row, between predicting and learning it."""
+        """The weights for the current row, from its prediction until it is learned."""
         squares = over(self.h, self.S) ** 2 + over(self.x[:, None], self.S) ** 2
         bets = over(over(self.h, self.S), self.alpha * self.S) * np.exp(squares / (2.0 * self.alpha))
         return self.epsilon / (max(self.t, 1) * len(self.h)) * bets

@@ -1,4 +1,4 @@
-"""Estimators of the papers' compiled learners: ScInOL, and PiSTOL with linear functions and in a kernel's space."""
+"""Estimators with the papers' compiled learners: ScInOL, PiSTOL and kernel PiSTOL."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from tunefree.workflows.certification import theorem_of
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
-GROWING = 2  # points are there twice while others are put behind them
+GROWTH_FACTOR = 2  # arrays of points exist twice while they grow
 
 
 def support_bytes(X: Block, n: int, functions: int, n_outputs: int) -> int:
-    """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
+    """Return the bytes of ``n`` support points like the rows of a block, with coefficients and lags of the functions.
 
     >>> from tunefree.core.rows import dense
     >>> support_bytes(dense([[0.0] * 100]), 10**6, 9, 1)
     2688000000
     """
     point = 12 * (X.numbers.shape[1] + len(X.values) / max(n_rows(X), 1))
-    return int(GROWING * n * (point + 16 * functions * n_outputs))
+    return int(GROWTH_FACTOR * n * (point + 16 * functions * n_outputs))
 
 
 def check_memory(bank: Any, X: Any, n: int) -> None:
-    """Whether the machine could hold the support of a kernel bank if ``n`` rows like those of a block all joined it."""
+    """Raise a ModelError if the memory cannot hold ``n`` rows like the rows of a block as support points."""
     most, bytes_needed = machine.memory(), support_bytes(X, n, len(bank.members), bank.n_outputs)
     if most and bytes_needed > most:
         raise ModelError(
@@ -56,7 +56,7 @@ def check_memory(bank: Any, X: Any, n: int) -> None:
 
 @estimator
 class ScInOL(SingleLearner):
-    """The parameters of the paper.
+    """Base class of the ScInOL estimators, with the parameters of the paper.
 
     References
     ----------
@@ -72,8 +72,8 @@ class ScInOL(SingleLearner):
     )
     epsilon: float = parameter(
         1.0,
-        "Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it "
-        "little.",
+        "Initial wealth of each weight, in units of the mean absolute deviation of the target; it has little effect on "
+        "results.",
         above=0,
     )
 
@@ -81,29 +81,29 @@ class ScInOL(SingleLearner):
         return f"scinol{self.variant}", {"epsilon": float(self.epsilon)}
 
 
-class Proved:
-    """Linear classifiers with the bound of their learner's theorem."""
+class RegretBounded:
+    """Mixin of linear classifiers whose learner has a regret bound."""
 
     _learned: Any
     n_features_in_: int
     classes_: np.ndarray
 
     def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
-        """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
+        """Return the bound of the learner's theorem on the regret of the first pass, against fixed weights.
 
-        It is computed from the numbers of the proof, so it may be far below the right-hand side as printed, which
-        ``play`` of the papers computes, and below 0.
+        It uses the exact quantities of the proof, so it may be far below the printed right-hand side, which the results
+        of ``tunefree.papers.play`` have, and may be negative.
 
         Parameters
         ----------
         coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes
-            Weights of the columns, as ``coef_`` has them.
+            Weights of the columns, in the form of ``coef_``.
         intercept : float, or array of shape (n_classes,)
 
         Returns
         -------
         tunefree.theory.bounds.Bound
-            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
+            Its ``value``, in units of the total loss, is None if no theorem applies; ``reason`` is then the reason.
         """
         check_is_fitted(self)
         model = self._learned.model
@@ -112,20 +112,20 @@ class Proved:
             raise ValueError(
                 f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
             )
-        places = [self.classes_.tolist().index(label) for label in model.classes]
+        order = [self.classes_.tolist().index(label) for label in model.classes]
         weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
-        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
+        weights = weights[:, order] if model.n_outputs > 1 else -weights if order == [1, 0] else weights
         return theorem_of(self._learned, weights)
 
 
 @estimator
-class ScInOLClassifier(ScInOL, Proved, LinearClassifier):
-    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
+class ScInOLClassifier(ScInOL, RegretBounded, LinearClassifier):
+    """A linear classifier without hyperparameters to tune: the scale-invariant online learner ScInOL.
 
-    For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
-    in the first pass, each before it is learned, have a regret bound against every fixed linear model that does not
-    depend on the scale of the features [1]_: :func:`tunefree.theory.bounds.paper_bound`. So it needs neither a learning
-    rate nor feature scaling. The cost is a few multiplications for each nonzero value.
+    It needs neither a learning rate nor feature scaling. For losses with a Lipschitz constant (``"logistic"``,
+    ``"hinge"``, ``"smoothed-hinge"``), its progressive predictions in the first pass have a regret bound against every
+    fixed linear model, which does not depend on the scale of the features [1]_:
+    :func:`tunefree.theory.bounds.paper_bound`. The cost is a few multiplications for each nonzero value.
 
     Examples
     --------
@@ -140,12 +140,12 @@ class ScInOLClassifier(ScInOL, Proved, LinearClassifier):
 
 @estimator
 class ScInOLRegressor(ScInOL, LinearRegressor):
-    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
+    """A linear regressor without hyperparameters to tune: the scale-invariant online learner ScInOL.
 
-    It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
-    learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
-    are of targets as they are, for losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
-    ``"quantile:0.5"``). Here targets are relative to their running mean, which the theorems do not cover.
+    Its predictions do not depend on the scale of the features [1]_, so it needs neither a learning rate nor feature
+    scaling. The cost is a few multiplications for each nonzero value. The paper's theorems hold for losses with a
+    Lipschitz constant (``"absolute"``, ``"huber:1"``, ``"quantile:0.5"``) and uncentred targets. This estimator learns
+    targets relative to their running mean, which the theorems do not cover.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class ScInOLRegressor(ScInOL, LinearRegressor):
 
 
 @estimator
-class Stakes(SingleLearner):
-    """The parameters of PiSTOL, in units of the Lipschitz constant of the loss.
+class PiSTOLEstimator(SingleLearner):
+    """Base class of the PiSTOL estimators, with the parameters of the paper.
 
     References
     ----------
@@ -174,14 +174,14 @@ class Stakes(SingleLearner):
     b: float | None = parameter(None, "Parameter b of the paper, the initial stake, by default the preset's.", above=0)
 
     def _stakes(self, a: float, b: float) -> dict[str, float]:
-        """The settings a and b of the learner, which takes them over the Lipschitz constant."""
+        """Return the settings a and b of the learner, in units of the Lipschitz constant of the loss."""
         loss = loss_of(self._task, self.loss)
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
-        named = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
-        return {"a": a, "b": b} | named
+        given = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        return {"a": a, "b": b} | given
 
-    def _know_rounds(self, rounds: int) -> None:
-        """Let b be sqrt(2 a L T) for T rounds, as in the paper's experiments, where it would grow with the rounds."""
+    def _set_rounds(self, rounds: int) -> None:
+        """Set b to sqrt(2 a L T) for T rounds, as in the paper's experiments, if it would grow with the rounds."""
         model = self._learned.model
         for member in model.linear.members or model.predictor.bank.members:
             if self.t_ == 0 and member.state["b"][0] == 0.0:
@@ -189,14 +189,13 @@ class Stakes(SingleLearner):
 
 
 @estimator
-class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
-    """A linear classifier with nothing to tune: PiSTOL.
+class PiSTOLClassifier(PiSTOLEstimator, RegretBounded, LinearClassifier):
+    """A linear classifier without hyperparameters to tune: the online learner PiSTOL.
 
-    It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
-    nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows in the first
-    pass, each before it is learned, have a finite regret bound against every fixed linear model:
-    :func:`tunefree.theory.bounds.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns
-    faster, and has no such bound.
+    It adapts to the unknown norm of the best linear model [1]_, so neither a learning rate nor a regularisation
+    parameter needs tuning. With the preset ``"theory"`` and a loss with a Lipschitz constant, its progressive
+    predictions in the first pass have a finite regret bound against every fixed linear model:
+    :func:`tunefree.theory.bounds.paper_bound`. ``"practice"`` often learns faster, and has no such bound.
 
     Examples
     --------
@@ -210,13 +209,13 @@ class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
 
     preset: str = parameter(
         "theory",
-        "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, 3.09 L (:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L, "
-        "L the Lipschitz constant of the loss. ``'practice'``: with one copy those of the paper's experiments, "
-        "a = 0.125 L and b = sqrt(2 a L T) for the T rounds of a ``fit``, outside the theorem (where rows come in a "
-        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds); with one copy for each "
-        "feature, which the paper has no experiments with, a = 2.25 L and b = L. There the theorem's bound is finite "
-        "in theory and beyond all numbers (exp(1652)).",
+        "Values of ``a`` and ``b``; L is the Lipschitz constant of the loss. ``'theory'``: a = 3.09 L, which minimises "
+        "the bound of Theorem 1 of [1]_ after 10,000 rounds against a model of norm 1 "
+        "(:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L. ``'practice'`` with one copy: the values "
+        "of the paper's experiments, which are outside the theorem, a = 0.125 L and b = sqrt(2 a L T) for the T rounds "
+        "of ``fit``; in ``partial_fit`` T is not known, and b = sqrt(2 a L t) after t rounds. ``'practice'`` with one "
+        "copy for each feature, for which the paper has no experiments: a = 2.25 L and b = L, with which the bound of "
+        "the theorem overflows (exp(1652)).",
         choices=PRESETS,
     )
     coordinate: bool = parameter(
@@ -235,19 +234,19 @@ class PiSTOLClassifier(Stakes, Proved, LinearClassifier):
 
 
 @estimator
-class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
-    """A kernel classifier with nothing to tune: PiSTOL with a grid of bandwidths.
+class KernelPiSTOLClassifier(PiSTOLEstimator, OnlineClassifierBase):
+    """A kernel classifier without hyperparameters to tune: PiSTOL with a grid of bandwidths.
 
     PiSTOL is an online learner in a reproducing kernel Hilbert space that adapts to the unknown norm of the best
-    function [1]_, so no regularisation parameter C is needed. Learners with gamma from a quarter to 64 times that of
-    the median heuristic share their matrix products, and their probabilities are averaged with Bayesian weights. Time
-    and memory grow with the number of rows of small margin.
+    function [1]_, so no regularisation parameter C is needed. The values of gamma are a quarter to 64 times the value
+    of the median heuristic. Probabilities of the learners are averaged with Bayesian weights. Time and memory grow with
+    the number of rows of small margin.
 
-    The default is what the paper's experiments run: the average of one pass, with ``a`` and ``b`` outside the
-    conditions of its theorems. With ``preset="theory"`` each learner's predictions in the first pass have the regret
-    bound of Theorem 1 against every function of its kernel's space, for losses with a Lipschitz constant:
-    ``certificates_[i].theorem(norm)``, and :meth:`bound` where there is one width.
-    Lower bounds on the loss of every function on the rows of the first pass hold for both presets: ``certificates_``.
+    The default is the setting of the paper's experiments: the average of one pass, with ``a`` and ``b`` outside the
+    conditions of the theorems. With ``preset="theory"`` and a loss with a Lipschitz constant, the predictions of each
+    learner in the first pass have the regret bound of Theorem 1 against every function of its kernel's space:
+    ``certificates_[i].theorem(norm)``, or :meth:`bound` with a single gamma. For both presets, ``certificates_`` has
+    lower bounds on the loss of every function on the rows of the first pass.
 
     Attributes
     ----------
@@ -267,17 +266,17 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     loss: str = loss_of_task(
         "classification",
         "smoothed-hinge",
-        "The default is that of the paper, with which few rows become support points.",
+        "The default is the paper's loss, with which few rows become support points.",
     )
     preset: str = parameter(
         "practice",
-        "Values of ``a`` and ``b``. ``'practice'``: those of the paper's experiments, a = 0.125 L and "
-        "b = sqrt(2 a L T) for the T rounds of a ``fit``, L the Lipschitz constant of the loss; where rows come in a "
-        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds. ``'theory'``: the ``a`` "
-        "with the least bound of the theorem after 10,000 rounds against a function of norm 1, 3.09 L, and b = L.",
+        "Values of ``a`` and ``b``; L is the Lipschitz constant of the loss. ``'practice'``: the values of the paper's "
+        "experiments, a = 0.125 L and b = sqrt(2 a L T) for the T rounds of ``fit``; in ``partial_fit`` T is not "
+        "known, and b = sqrt(2 a L t) after t rounds. ``'theory'``: a = 3.09 L, which minimises the bound of the "
+        "theorem after 10,000 rounds against a function of norm 1, and b = L.",
         choices=PRESETS,
     )
-    fit_intercept = True  # kernels take no notice of the constant
+    fit_intercept = True  # kernels ignore the constant
     kernel: str = parameter(
         "rbf", "``'rbf'``, ``'laplacian'``, ``'poly'``, ``'linear'``, or the name of a kernel that was registered."
     )
@@ -290,13 +289,11 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     )
     degree: int = parameter(3, DEGREE, low=1)
     coef0: float = parameter(1.0, COEF0, low=0)
-    view: str = shared(
-        "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
-    )
+    view: str = shared("view", "steady", "It is fixed after the first 1024 rows, which are buffered until then.")
     passes: int = parameter(
         1,
         "Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; "
-        "the papers' theorems are of one pass.",
+        "the papers' theorems hold for one pass.",
         low=1,
     )
     average: bool = parameter(
@@ -314,8 +311,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
-        some = part(X, 0, validation.BLOCK)._replace(constant=0.0)
-        check_memory(self._learned.model.predictor.bank, some, n_rows(X))
+        sample = part(X, 0, validation.BLOCK)._replace(constant=0.0)
+        check_memory(self._learned.model.predictor.bank, sample, n_rows(X))
         super()._passes(X, y, weight, group, *callbacks)
 
     def _check_parameters(self) -> None:
@@ -327,8 +324,8 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        While the first 1,024 rows of a stream are kept back, it is that of a model that has learned the rows so far,
-        with its view and its kernel fixed by them.
+        The first 1,024 rows of a stream are buffered. Until then, this is the loss of a copy of the model whose view
+        and kernel are fixed by the rows so far.
         """
         check_is_fitted(self)
         if not self._learned.model.predictor.bank.waiting:
@@ -340,7 +337,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
 
     @property
     def gamma_(self) -> float:
-        """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
+        """gamma of the kernel; for a grid, the value of the median heuristic, on which the grid is based."""
         check_is_fitted(self)
         return self._learned.model.predictor.bank.gamma
 
@@ -352,7 +349,7 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
 
     @property
     def certificates_(self) -> list[KernelCertificate]:
-        """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass.
+        """Lower bounds, for each bandwidth, on the loss of every function of the kernel's space on the first pass.
 
         Rows learned after the first pass are not counted.
         """
@@ -360,17 +357,17 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         return [certificate for _, certificate in self._learned.model.predictor.bank.certificates()]
 
     def bound(self, norm: float) -> Bound:
-        """The bound of the learner's own theorem on the regret of the first pass, against every function of a norm.
+        """Return the bound of the learner's theorem on the regret of the first pass, against functions of a norm.
 
         Parameters
         ----------
         norm : float
-            In the kernel's space.
+            Norm of the functions in the kernel's space.
 
         Returns
         -------
         tunefree.theory.bounds.Bound
-            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
+            Its ``value``, in units of the total loss, is None if no theorem applies; ``reason`` is then the reason.
         """
         certificates, model = self.certificates_, self._learned.model
         if len(model.predictor.bank.members) > 1:

@@ -1,7 +1,7 @@
-"""Learning curves: test errors against the number of rows learned, and how fast theory says that they fall.
+"""Learning curves: test errors against the number of training rows, with the rate that theory guarantees.
 
-An estimator whose theorems promise a rate has a method ``promised_rate``: it returns a function of the number of rows,
-and its name.
+Estimators with a theoretical rate have a method ``promised_rate``, which returns the rate as a function of the number
+of rows, and its name.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tunefree.core.parameters import require
 from tunefree.papers.experiments.drawing import EndLabel, label_ends
 from tunefree.plotting.style import BLUE, DARK, VERMILLION, pyplot, simplify
 
-# Training is drawn dashed, so that it can be told apart without colour.
+# Training curves are dashed, so that they are recognisable without colour.
 TRAINING: dict[str, Any] = {"color": BLUE, "linestyle": (0, (5, 2)), "linewidth": 1.6}
 VALIDATION: dict[str, Any] = {"color": VERMILLION, "linestyle": "-", "linewidth": 1.9}
 NORM: dict[str, Any] = {"color": DARK, "linestyle": "-", "linewidth": 1.4}
-GAP = 0.24  # between two labels, of the height of the axes
-SIZE = 9  # points
+GAP = 0.24  # distance between two labels, as a fraction of the height of the axes
+SIZE = 9  # font size of labels, in points
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
 RATE = NORM | {"linestyle": TRAINING["linestyle"]}
-FEWEST, RANGE = 16, 64  # rows of the smallest subset by default: at least so many, and so much less than there are
-MARGIN = 0.08  # of the height of the axes, above and below
-# Ticks on axes of up to so many powers of ten, times each of them.
+FEWEST, RANGE = 16, 64  # the smallest subset has by default 1 / RANGE of the rows, but at least FEWEST
+MARGIN = 0.08  # margin above and below, as a fraction of the height of the axes
+# (number of decades of an axis, multiples of powers of ten that are ticks on axes of up to that number)
 TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.inf, (1.0,)))
 
 
@@ -40,10 +40,10 @@ TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.in
 class LearningCurveDisplay:
     """Test error against the number of training rows, on logarithmic axes, with a theoretical rate.
 
-    Use :meth:`from_estimator`. The line is the mean over the repeats, the band one standard deviation on each side.
-    Theory gives rates up to a constant factor. The dashed line of the rate is therefore scaled to pass through the last
-    point of the curve, and only slopes can be compared. Sizes whose mean error is not above ``least`` cannot be shown
-    on a logarithmic axis and are marked by triangles at the bottom.
+    Use :meth:`from_estimator` to create a display. The line is the mean over the repeats, and the band is one standard
+    deviation on each side. Theory gives rates up to a constant factor. Therefore the dashed line of the rate is scaled
+    to pass through the last point of the curve, and only slopes can be compared. Sizes whose mean error is not above
+    ``least`` cannot be shown on a logarithmic axis, and are marked by triangles at the bottom.
 
     Parameters
     ----------
@@ -92,31 +92,31 @@ class LearningCurveDisplay:
         random_state: Any = 0,
         axes: Any = None,
     ) -> LearningCurveDisplay:
-        """Fit subsets of the rows, evaluate them on held-out rows, and plot the errors.
+        """Fit the estimator on subsets of the rows, evaluate it on held-out rows, and plot the errors.
 
-        In each repeat a random fraction of the rows is held out and the others are shuffled. Each subset has the first
-        of them, so smaller subsets are contained in larger ones.
+        In each repeat, a random fraction of the rows is held out, and the others are shuffled. Each subset has the
+        first shuffled rows, so larger subsets contain smaller ones.
 
         Parameters
         ----------
         estimator : scikit-learn estimator
-            It is cloned. The error is the classification error of a classifier, else the mean absolute error.
+            The estimator to clone. The error is the classification error of classifiers, else the mean absolute error.
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sizes : int or sequence of int, default=8
-            Number of sizes, geometrically spaced up to all rows that are not held out; or the sizes.
+            The sizes, or the number of sizes, geometrically spaced up to all rows that are not held out.
         repeats : int, default=5
         test_fraction : float, default=0.25
             Fraction of the rows that is held out.
         rate : callable, optional
-            A function of the number of rows, up to a constant factor. Default: the one that an estimator's theorems
-            promise, as those of iterative regularization. For other estimators: none.
+            A function of the number of rows, up to a constant factor. By default the rate of the estimator's theorems,
+            if it has any, as estimators with iterative regularization do.
         least : float, default=0.0
-            The error of the best rule, where it is known.
+            The error of the best rule, if known.
         random_state : int, RandomState instance or None, default=0
             Controls the choice of held-out rows and the order of the others.
         axes : matplotlib axes, optional
-            Default: those of a new figure.
+            By default the axes of a new figure.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class LearningCurveDisplay:
         1.54
         """
         if axes is None:
-            pyplot(cls.__name__)  # before anything is learned
+            pyplot(cls.__name__)  # fail before fitting if Matplotlib is missing
         require("repeats", int, repeats, low=1)
         require("test_fraction", float, test_fraction, above=0, below=1)
         require("least", float, least, low=0)
@@ -162,7 +162,7 @@ class LearningCurveDisplay:
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> LearningCurveDisplay:
-        """Plot; ``axes`` as of :meth:`from_estimator`."""
+        """Plot the curve; ``axes`` is as in :meth:`from_estimator`."""
         mean, deviation = self._moments()
         shown = mean > 0.0
         if not shown.any():
@@ -191,14 +191,14 @@ class LearningCurveDisplay:
         return self
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and standard deviations over the repeats of the excess over ``least``."""
+        """Return means and standard deviations, over the repeats, of the excess over ``least``."""
         excess = self.errors - self.least
-        unit = np.abs(excess).max(axis=1, keepdims=True)  # no square leaves the numbers' range
+        unit = np.abs(excess).max(axis=1, keepdims=True)  # avoids overflow of squares
         relative = excess / np.where(unit > 0.0, unit, 1.0)
         return relative.mean(axis=1) * unit[:, 0], relative.std(axis=1) * unit[:, 0]
 
     def _rate_through(self, size: int, error: float) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of rows, and the rate there, times the constant that makes it ``error`` at ``size``."""
+        """Return numbers of rows, and the rate for these, scaled to equal ``error`` at ``size``."""
         if self.rate is None:
             return np.empty(0, np.int64), np.empty(0)
         between = np.geomspace(self.sizes[0], self.sizes[-1], 100).round().astype(np.int64)
@@ -213,10 +213,10 @@ class LearningCurveDisplay:
         return rows, np.exp(np.minimum(steps + math.log(error), 709.0))
 
     def _scale(self, mean: np.ndarray, deviation: np.ndarray, rate: np.ndarray) -> float:
-        """Logarithmic axes for curve, band and, if it is not far from them, rate; the lower end."""
+        """Set logarithmic axes that show the curve, the band, and the rate if it is near them; return the lower end."""
         from matplotlib.ticker import LogLocator, NullLocator
 
-        # A band that reaches down to 0 is cut off: the curve should fill the axes.
+        # A band that extends to 0 is cut off, since the curve should fill the axes.
         low, high = max((mean - deviation).min(), mean.min() / 3.0), (mean + deviation).max()
         near = np.clip(rate, low / 2.0, high * 2.0)
         ends = np.log([min(low, near.min(initial=low)), max(high, near.max(initial=high))])
@@ -235,7 +235,7 @@ class LearningCurveDisplay:
         return float(bottom)
 
     def _labels(self, size: int, error: float) -> None:
-        """What was measured and the rate's name at the common end of curve and rate."""
+        """Label the common end of the curve and the rate."""
         labels = [EndLabel(error, f"measured\nat {size:,} rows: {error:.3g}", CURVE["color"])]
         if self.rate_line_ is not None:
             labels.append(EndLabel(error, f"{self.rate_name}\nup to a constant", RATE["color"]))
@@ -243,7 +243,7 @@ class LearningCurveDisplay:
 
 
 def _sizes(sizes: Any, most: int) -> np.ndarray:
-    """Sizes in increasing order, of at most ``most`` rows."""
+    """Return the sizes of subsets in increasing order; raise a ValueError if one is above ``most``."""
     wanted = np.unique(sizes)
     if isinstance(sizes, numbers.Integral) and int(sizes) > 1:
         least = min(max(most / RANGE, FEWEST), most)

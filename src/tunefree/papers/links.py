@@ -1,4 +1,4 @@
-"""The link function of a loss, and what follows from it: least risks and the low-noise margin.
+"""The link function of a loss, its least risk, and its low-noise margin.
 
 Zhang: Statistical behavior and consistency of classification methods based on convex risk minimization (2004); Nitanda,
 Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors (AISTATS 2019),
@@ -8,7 +8,7 @@ section 4. With V(y, h) = phi(y h) and mu the probability of the label +1,
     l*(mu) = min_h mu phi(h) + (1 - mu) phi(-h), which h*(mu) attains,
     m(delta) = max(h*(1/2 + delta), |h*(1/2 - delta)|).
 
-A loss from outside has a link function by ``link.register`` and ``inverse_link.register``.
+The link function of a custom loss can be added by ``link.register`` and ``inverse_link.register``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tunefree.losses.regression import Square
 
 @singledispatch
 def link(loss: Any, probability: float) -> float:
-    """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses.
+    """Return h*(mu) for a probability mu in [0, 1]; infinite at 0 and 1 for some losses.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def link(loss: Any, probability: float) -> float:
 
 @singledispatch
 def inverse_link(loss: Any, predictions: Any) -> Any:
-    """The probabilities of predictions (an array); 0 or 1 beyond the range of h*.
+    """Return the probabilities of an array of predictions; 0 or 1 outside of the range of h*.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def inverse_link(loss: Any, predictions: Any) -> Any:
 
 
 def has_inverse_link(loss: Any) -> bool:
-    """Whether probabilities can be computed from predictions.
+    """Return whether probabilities can be computed from predictions.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def _(loss: SmoothedHinge, predictions: Any) -> Any:
 
 
 def low_noise_margin(loss: Any, delta: float) -> float:
-    """m(delta): how far from 0 the best prediction lies where probabilities keep a distance delta from 1/2.
+    """Return m(delta), the absolute best prediction if the probability has distance delta from 1/2.
 
     Parameters
     ----------
     loss : loss
-        One with a link function.
+        A loss with a link function.
     delta : float
         Between 0 and 1/2.
 
@@ -130,7 +130,7 @@ def low_noise_margin(loss: Any, delta: float) -> float:
 
 
 def least_risk(loss: Any, probability: float) -> float:
-    """l*(mu): the expected loss of the best prediction.
+    """Return l*(mu), the expected loss of the best prediction.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def least_risk(loss: Any, probability: float) -> float:
 
 
 def risk(loss: Any, probability: float, prediction: float) -> float:
-    """mu phi(h) + (1 - mu) phi(-h): the expected loss of a prediction h.
+    """Return mu phi(h) + (1 - mu) phi(-h), the expected loss of a prediction h.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def risk(loss: Any, probability: float, prediction: float) -> float:
 
 
 def log_odds(probability: float) -> float:
-    """ln(mu / (1 - mu)), infinite at 0 and 1.
+    """Return ln(mu / (1 - mu)), infinite at 0 and 1.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def log_odds(probability: float) -> float:
 
 
 def sigmoid(log_odds: Any) -> np.ndarray:
-    """1 / (1 + exp(-log_odds)), without overflow: the probabilities of log-odds.
+    """Return the probabilities 1 / (1 + exp(-log_odds)), without overflow.
 
     Examples
     --------

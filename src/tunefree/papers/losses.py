@@ -1,7 +1,7 @@
-"""The losses of the papers for one round: values and subgradients of K margins.
+"""The losses of the papers for one round: values and subgradients in K margins.
 
-One margin takes any loss of :mod:`tunefree.losses` by its name, or an object with ``value(y, p)`` and ``slope(y, p)``.
-Of more than two classes the loss is the multinomial logistic one (Kempka, Kotlowski, Warmuth 2019, Appendix G).
+With one margin, a loss is named as in :mod:`tunefree.losses`, or an object with ``value(y, p)`` and ``slope(y, p)``.
+With more than two classes, it is the multinomial logistic loss (Kempka, Kotlowski, Warmuth 2019, Appendix G).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OneMargin:
         return float(self.loss.value(y, float(margins[0])))
 
     def slope(self, y: float, margins: np.ndarray) -> np.ndarray:
-        """A subgradient (1,) in p."""
+        """Return a subgradient (1,) with respect to p."""
         return np.array([self.loss.slope(y, float(margins[0]))])
 
 
@@ -54,9 +54,9 @@ class Multinomial:
 
 
 def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """A loss, and the targets as it takes them.
+    """Return a loss object, and the targets in the form that it takes.
 
-    Classes are numbered in the order of their labels; of two the first is -1 and the second +1.
+    Classes are numbered in the order of their labels. Two classes become -1 and +1.
 
     Examples
     --------
@@ -73,11 +73,11 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     if not isinstance(loss, str):
         return OneMargin(loss, type(loss).__name__), y.astype(np.float64)
     name = kind_of(loss)
-    of_classes = name in names("classification")
-    if not of_classes and name not in names("regression"):
+    is_classification = name in names("classification")
+    if not is_classification and name not in names("regression"):
         known = ", ".join(dict.fromkeys(names("classification") + names("regression")))
         raise ValueError(f"there is no loss {name!r}; choose one of {known}")
-    if not of_classes or (loss == "square" and np.issubdtype(y.dtype, np.number)):
+    if not is_classification or (loss == "square" and np.issubdtype(y.dtype, np.number)):
         return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) > 2:

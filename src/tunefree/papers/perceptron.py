@@ -1,7 +1,7 @@
 """The kernel perceptron: Orabona 2014, Algorithm 2.
 
-It uses no more of a slope than its sign: the label is the sign of minus the slope of a loss that does not increase with
-a margin of the right sign. sign(0) is no label, so a margin of 0 is a mistake.
+It uses only the sign of a slope: for a loss that does not increase in y f(x), the label is the sign of minus the slope.
+sign(0) is not a label, so a margin of 0 is a mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tunefree.theory.bounds import Bound, no_bound
 class Perceptron(KernelAlgorithm):
     """f_{t+1} = f_t + y_t 1(sign(f_t(x_t)) != y_t) k(x_t, .).
 
-    Its parameters are those of :class:`tunefree.papers.spaces.KernelAlgorithm`.
+    It has the parameters of :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Perceptron(KernelAlgorithm):
         self.f.add(x, np.where(label * self.margin <= 0.0, label, 0.0))
 
     def bound(self, result: Any, comparator: Any) -> Bound:
-        """(5), on ``result.mistakes``, by the hinge losses of the comparator; norms are those of the largest row."""
+        """(5), on ``result.mistakes``, with the comparator's hinge losses, and its norm times the largest row norm."""
         if result.stream.n_outputs > 1 or set(np.unique(result.y)) - {-1.0, 1.0}:
             return no_bound("(5) is of two classes")
         hinge = float(np.maximum(1.0 - result.y * comparator.predictions[:, 0], 0.0).sum())

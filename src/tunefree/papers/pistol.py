@@ -1,15 +1,15 @@
-"""PiSTOL, stochastic learning without parameters to tune, and a copy of it a coordinate.
+"""PiSTOL, parameter-free stochastic online learning, and its coordinate-wise version.
 
 Orabona: Simultaneous model selection and optimization through parameter-free stochastic learning (NIPS 2014),
-Algorithm 3 and, in arXiv:1406.3816, Appendix A. As printed: alpha_0 = a L, with ||k(x_t, .)|| <= 1 assumed.
+Algorithm 3 and, in arXiv:1406.3816, Appendix A. As printed, alpha_0 = a L, and ||k(x_t, .)|| <= 1 is assumed.
 
-With ``normalised`` the assumption is dropped: M_t = max ||k(x_s, .)||, s <= t, is learned before f_t is taken, and the
-algorithm is run on k(x_t, .) / M_t, where statistics already in units of a smaller M are expressed in the larger one:
+``normalised`` removes this assumption. M_t = max ||k(x_s, .)||, s <= t, is updated before the prediction, and the
+algorithm runs on k(x_t, .) / M_t. When M grows, the statistics are converted to units of the larger M:
 
     alpha_{t-1} = a M_t (L M_t + sum_{s<t} |s_s| ||k(x_s, .)||),    f_t = g_{t-1} b / alpha_{t-1} exp(..).
 
-It is the printed algorithm where the largest norm is 1 from the first round on. Its bound has a proof of its own, that
-of :func:`tunefree.theory.bounds.growing_pistol_bound`: a growing M lowers the potential.
+If the largest norm is 1 from the first round on, this is the printed algorithm. Its bound is proved in
+:func:`tunefree.papers.pistol_bound.growing_pistol_bound`: a growing M lowers the potential.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from tunefree.papers.spaces import KernelAlgorithm
 from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Orabona 2014"
-LARGEST_NORM = 1.0 + 1e-12  # that counts as 1
+LARGEST_NORM = 1.0 + 1e-12  # bound on norms, with a tolerance for rounding
 
 
 class PiSTOLParameters(Algorithm):
-    """a, b and L of the paper."""
+    """The parameters a, b and L of the paper."""
 
     a: float | None
     L: float | None
 
     def take_parameters(self, stream: Stream) -> None:
-        """a and L, where they are not given."""
+        """Set a and L, with defaults for parameters that are None."""
         self.lipschitz = stream.lipschitz if self.L is None else self.L
         if not self.lipschitz < math.inf:
             raise ValueError("PiSTOL needs the Lipschitz constant of the loss, and this loss has none: pass L")
         self.a_used = pistol_parameter() * self.lipschitz if self.a is None else self.a
 
     def reason_against(self, result: Any, largest: float, most: float, of_rows: str) -> Bound | None:
-        """Why the theorem does not apply, if it does not."""
+        """Return the reason why the theorem does not apply, or None if it does."""
         if np.abs(result.slopes).max(initial=0.0) > self.lipschitz * LARGEST_NORM:
             return no_bound(f"a slope exceeds L = {self.lipschitz:g}")
         if largest > most:
@@ -54,19 +54,19 @@ class PiSTOLParameters(Algorithm):
 
 
 class PiSTOL(PiSTOLParameters, KernelAlgorithm):
-    """PiSTOL (Algorithm 3), in the space of any kernel.
+    """PiSTOL (Algorithm 3), for any kernel.
 
     Parameters
     ----------
     a : float, optional
-        At least 2.25 L for the theorem, in units of the slopes, as in the paper. By default that with the least bound,
-        :func:`tunefree.papers.pistol_risk.pistol_parameter` times L.
+        At least 2.25 L for the theorem, in units of the slopes, as in the paper. By default the value with the least
+        bound, :func:`tunefree.papers.pistol_risk.pistol_parameter` times L.
     b : float or {"horizon"}, default 1
-        ``"horizon"``: sqrt(2 a L T), as in the paper's experiments, where T is known.
+        ``"horizon"`` is sqrt(2 a L T), as in the paper's experiments, where T is known.
     L : float, optional
-        By default the Lipschitz constant of the loss.
+        Bound on the slopes; by default the Lipschitz constant of the loss.
     normalised : bool, default False
-        Whether the largest norm so far takes the place of 1, which the paper assumes to be a bound on the norms.
+        Whether to normalise by the largest norm so far. The paper assumes norms of at most 1.
     **kernel
         As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
@@ -96,7 +96,7 @@ class PiSTOL(PiSTOLParameters, KernelAlgorithm):
 
     @classmethod
     def in_experiments(cls, **kernel: Any) -> PiSTOL:
-        """The parameters of Appendix C: a = 0.25 for the smoothed hinge, where L = 2, and b = sqrt(2 a L T)."""
+        """Return PiSTOL with the parameters of Appendix C: a = 0.25, L = 2 (smoothed hinge), b = sqrt(2 a L T)."""
         return cls(a=0.25, b="horizon", **kernel)
 
     def begin(self, stream: Stream) -> None:
@@ -133,13 +133,13 @@ class PiSTOL(PiSTOLParameters, KernelAlgorithm):
     def bound(self, result: Any, comparator: Any) -> Bound:
         """Theorem 1, for each output.
 
-        The theorem prints the sum of |s_t| to T - 1, and its proof bounds the regret by alpha_T, of which s_T is a
-        part. Here it is the sum to T, as in the proof.
+        The theorem prints the sum of |s_t| up to T - 1, but its proof bounds the regret by alpha_T, which includes s_T.
+        Here the sum is up to T, as in the proof.
         """
         sizes = result.sizes
-        lacking = self.reason_against(result, sizes.max(), math.inf if self.normalised else LARGEST_NORM, "||k(x, .)||")
-        if lacking:
-            return lacking
+        reason = self.reason_against(result, sizes.max(), math.inf if self.normalised else LARGEST_NORM, "||k(x, .)||")
+        if reason:
+            return reason
         L, a, T = self.lipschitz, self.a_used / self.lipschitz, result.rounds
         b = (math.sqrt(2.0 * self.a_used * L * result.stream.rounds) if self.b == "horizon" else float(self.b)) / L
         slopes = np.abs(result.slopes.reshape(T, -1)) / L
@@ -157,7 +157,7 @@ class PiSTOL(PiSTOLParameters, KernelAlgorithm):
 
 
 class CoordinatePiSTOL(PiSTOLParameters):
-    """A copy of PiSTOL a coordinate (Appendix A).
+    """One copy of PiSTOL for each coordinate (Appendix A).
 
     Parameters
     ----------
@@ -198,10 +198,10 @@ class CoordinatePiSTOL(PiSTOLParameters):
         self.g, self.alpha = self.g - gradient, self.alpha + self.a_used * np.abs(gradient)
 
     def bound(self, result: Any, comparator: Any) -> Bound:
-        """Corollary 3 of Appendix A, with sums to T as for :meth:`PiSTOL.bound`."""
-        lacking = self.reason_against(result, float(np.abs(result.X).max()), LARGEST_NORM, "|x_i|")
-        if lacking:
-            return lacking
+        """Corollary 3 of Appendix A, with sums up to T as in :meth:`PiSTOL.bound`."""
+        reason = self.reason_against(result, float(np.abs(result.X).max()), LARGEST_NORM, "|x_i|")
+        if reason:
+            return reason
         L, T = self.lipschitz, result.rounds
         paths = np.abs(result.X).T @ np.abs(result.slopes.reshape(T, -1)) / L
         largest = np.broadcast_to(np.abs(comparator.weights).max(axis=0), paths.shape)

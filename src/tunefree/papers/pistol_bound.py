@@ -1,4 +1,4 @@
-"""The regret bound of PiSTOL: Orabona 2014, Theorem 1 and Appendix A, where the norm of the rows grows."""
+"""The regret bound of PiSTOL (Orabona 2014, Theorem 1 and Appendix A), for a growing norm of the rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 
 def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, a: float, b: float = 1.0) -> np.ndarray:
-    """Regret bound of PiSTOL where the norm of the rows grows: M_t = max ||x_s||, s <= t, in the place of 1.
+    """Return the regret bound of PiSTOL with M_t = max ||x_s||, s <= t, instead of the bound 1 on the norm of rows.
 
-    M_t enters alpha_{t-1} = a M_t (M_t + A_{t-1}), A_t the sum of |s| ||x||. Where M grows, so does alpha, which lowers
-    the potential b exp(||g||^2 / (2 alpha)). A round adds to it at most b phi ln((M_t + A_t) / (M_t + A_{t-1})), which
-    is largest with M_1 for M_t, so all of them add b phi ln(1 + A_T / M_1). Lemma 3 of the paper does the rest.
+    alpha_{t-1} = a M_t (M_t + A_{t-1}), where A_t is the sum of |s| ||x||. When M grows, alpha grows, which lowers the
+    potential b exp(||g||^2 / (2 alpha)). A round adds to it at most b phi ln((M_t + A_t) / (M_t + A_{t-1})), which is
+    largest if M_t = M_1, so all rounds add at most b phi ln(1 + A_T / M_1). Lemma 3 of the paper completes the proof.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, 
     slopes : float or array
         A_T / M_T.
     growth : float or array
-        A_T / M_1, M_1 that of the first row learned.
+        A_T / M_1, where M_1 is the norm of the first learned row.
     a : float
-        In units of the Lipschitz constant, as b. Above 2.2495; at 2.25 phi is exp(1652).
+        Above 2.2495; at 2.25 phi is exp(1652). ``a`` and ``b`` are in units of the Lipschitz constant.
     b : float, default 1
 
     Examples
@@ -38,7 +38,7 @@ def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, 
 
 
 def pistol_regret(state: Any, norms: ArrayLike) -> float:
-    """:func:`growing_pistol_bound`, of a state of PiSTOL, summed over outputs; norms are in the units of its rows."""
+    """Sum :func:`growing_pistol_bound` over the outputs of a PiSTOL state; norms are in the units of its rows."""
     largest, slopes = state.largest[0], state["slopes"]
     if largest == 0.0:
         return 0.0
@@ -47,7 +47,7 @@ def pistol_regret(state: Any, norms: ArrayLike) -> float:
 
 
 def pistol_overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:
-    """b phi(1 / a) ln(1 + growth), infinite where it overflows: what PiSTOL may lose against the function 0.
+    """Return b phi(1 / a) ln(1 + growth), the bound on the regret against the function 0; infinite on overflow.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def pistol_overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:
 
 
 def log_phi(x: float) -> float:
-    """Logarithm of phi(x) in the regret bound of PiSTOL, for x = L / a <= 4/9; phi itself overflows at a = 2.25 L.
+    """Return ln phi(x) of the regret bound of PiSTOL, for x = L / a <= 4/9; phi(x) overflows at a = 2.25 L.
 
-    The formula is misprinted in both published versions of the paper. Equations (18) and (19) of the proof give
+    Both published versions of the paper misprint the formula. Equations (18) and (19) of the proof give
     phi(x) = (x / 2) n exp((x / 2) n / D), with n = e^{x/2} (x + 1) + 2 and D = 1 - x e^{x/2} - x.
 
     Parameters

@@ -1,13 +1,13 @@
-"""What Orabona 2014 proves beyond the regret bound of PiSTOL, as numbers for finite T.
+"""Further bounds of Orabona 2014 on PiSTOL and its peers, with explicit constants for finite T.
 
 Simultaneous model selection and optimization through parameter-free stochastic learning (NIPS 2014): (3), (4), (5),
-Lemma 1, Corollaries 1 and 2, Theorems 2 and 3, with the constants of their proofs, where the paper prints orders. All
+Lemma 1, Corollaries 1 and 2, Theorems 2 and 3. The paper prints orders; the constants are taken from the proofs. All
 assume k(x, x) <= 1. Labels are -1 and +1, and losses are functions of y f(x).
 
-Two things are not as printed. The proof of Theorem 2 takes the minimum over h of a maximum to be the maximum of the
-minima, and minimises over gamma in two ranges as if each were all numbers above 0. Neither holds in general. Here the
-sum that the proof arrives at is minimised as it stands, which needs neither, and has the rates of the theorem. The
-bound on ||h|| in its logarithm needs an argument of at least e, which is seen to.
+Theorem 2 differs from the paper in two ways. Its proof exchanges a minimum over h and a maximum, and minimises over
+gamma in two ranges as if each were all positive numbers. Neither is valid in general. Here the sum in the proof is
+minimised directly, which needs neither step and has the rates of the theorem. The bound on ||h|| in the logarithm needs
+an argument of at least e, which is enforced.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tunefree.papers.pistol_bound import pistol_overhead
 
 
 def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1.0) -> float:
-    """Regret bound of PiSTOL (Orabona 2014, Theorem 1) for L = 1 and ||x_t|| <= 1, with phi as in its proof.
+    """Return the regret bound of PiSTOL (Orabona 2014, Theorem 1) for L = 1 and ||x_t|| <= 1, with phi as in its proof.
 
     Parameters
     ----------
     norm : float
         Norm of the comparator.
     slopes : float
-        Sum of the absolute slopes: of the rounds 1 to T - 1, as the theorem is printed, or of all T rounds, as its
-        proof has it, which bounds the regret by alpha_T.
+        Sum of the absolute slopes, over the rounds 1 to T - 1 in the printed theorem, or over all T rounds in its
+        proof, which bounds the regret by alpha_T.
     rounds : int
         T.
     a : float
-        Above 2.2495; at 2.25 phi is exp(1652). :func:`pistol_parameter` is the value with the least bound.
+        Above 2.2495; at 2.25 phi is exp(1652). :func:`pistol_parameter` returns the value with the least bound.
     b : float, default 1
 
     Examples
@@ -47,7 +47,7 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1
 
 
 def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) -> float:
-    """The a with the least bound of Theorem 1 of Orabona 2014, for L = 1, ||x_t|| <= 1 and slopes of 1.
+    """Return the a that minimises the bound of Theorem 1 of Orabona 2014, for L = 1, ||x_t|| <= 1 and slopes of 1.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) ->
     """
     low, high = math.log(2.25), math.log(1e6)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(100):  # golden section: the bound has one minimum
+    for _ in range(100):  # golden-section search: the bound has one minimum
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         bounds = [pistol_bound(norm, rounds - 1.0, rounds, math.exp(log_a), b) for log_a in (left, right)]
         low, high = (low, right) if bounds[0] <= bounds[1] else (left, high)
@@ -72,24 +72,24 @@ def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) ->
 
 
 class Constants(NamedTuple):
-    """What the theorems ask of the loss and of PiSTOL."""
+    """Constants of the loss and of PiSTOL in the theorems."""
 
     lipschitz: float  # L
-    smoothness: float  # H; infinite where it is not needed
-    at_zero: float  # the loss of the prediction 0
+    smoothness: float  # H; may be infinite if not needed
+    at_zero: float  # loss of the prediction 0
     a: float  # at least 2.25 L
     b: float
 
 
 def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
-    """The constants of a loss of labels.
+    """Return the constants for a classification loss.
 
     Parameters
     ----------
     loss : loss
-        With a Lipschitz constant.
+        A loss with a Lipschitz constant.
     a : float
-        In units of the Lipschitz constant: :func:`pistol_parameter`.
+        In units of the Lipschitz constant, such as :func:`pistol_parameter`.
     b : float, default 1
 
     Examples
@@ -104,7 +104,7 @@ def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
 
 
 def averaged_sgd_excess(norm: float, rounds: float, eta: float | None = None) -> float:
-    """(3) and (4): expected risk of averaged SGD for the square loss, minus that of a function h of this norm.
+    """(3) and (4): bound on the expected risk of averaged SGD for the square loss, minus the risk of a function h.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def averaged_sgd_excess(norm: float, rounds: float, eta: float | None = None) ->
     rounds : float
         T.
     eta : float, optional
-        The rate, at most 1/4: ||h||^2 / (eta T) + 4 eta. Without it the least of these, (4): 4 ||h|| / sqrt(T), as
-        long as the best rate ||h|| / (2 sqrt(T)) is at most 1/4.
+        Learning rate, at most 1/4; the bound is ||h||^2 / (eta T) + 4 eta. By default the minimiser of the bound, which
+        gives (4), 4 ||h|| / sqrt(T), if the best rate ||h|| / (2 sqrt(T)) is at most 1/4.
 
     Examples
     --------
@@ -154,12 +154,12 @@ def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise:
     Parameters
     ----------
     excess_risk : float
-        Expected risk minus the least of all functions.
+        Expected risk minus the least risk of all functions.
     loss : loss
-        Twice differentiable at 0. The paper asks for a smallest zero at 1 too, which it does not need: with psi of
-        Bartlett, Jordan, McAuliffe 2006 at least theta^2 / 2, as for the logistic loss, 8 would do instead of 32 / C.
+        Twice differentiable at 0. The paper also assumes a smallest zero at 1, which is not needed. If psi of Bartlett,
+        Jordan, McAuliffe 2006 is at least theta^2 / 2, as for the logistic loss, 8 suffices instead of 32 / C.
     alpha : float, default 0
-        q / (q + 1), with Tsybakov's noise exponent q; 0 assumes nothing.
+        q / (q + 1), with Tsybakov's noise exponent q; 0 is no assumption.
     noise : float, default 1
         c_alpha of (8); 1 holds for alpha = 0.
 
@@ -182,10 +182,10 @@ def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise:
 
 
 def smooth_regret_bound(norm: float, loss: float, rounds: float, constants: Constants) -> float:
-    """Corollary 1: regret bound of PiSTOL for a smooth loss, against a function of this norm.
+    """Corollary 1: regret bound of PiSTOL for a smooth loss, against a function h.
 
-    Corollary 2 is this, for T times the risk of h as its total loss, over T: a bound on the expected risk of PiSTOL's
-    average minus the risk of h.
+    Corollary 2 is this bound divided by T, with T times the risk of h as its total loss. It bounds the expected risk of
+    PiSTOL's average minus the risk of h.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def excess_risk_bound(
     rounds : float
         T.
     optimal_risk : float
-        E, the least risk of all functions.
+        E, the least risk over all functions.
     beta : float
         Above 0 and at most 1/2: the minimiser of the risk is L_K^beta(g).
     source_norm : float
@@ -230,7 +230,7 @@ def excess_risk_bound(
     Returns
     -------
     bound : float
-        It falls as :func:`excess_risk_rate`, up to logarithms.
+        It has the rate of :func:`excess_risk_rate`, up to logarithms.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def excess_risk_bound(
     spread = _spread(constants, _inside(rounds, constants))  # C
     gammas = np.geomspace(1e-18, 1e18, 1441)
     # E + max(X, Y) <= (1 + gamma/2) excess + kappa ||h||^2 + noise / kappa^2 + gamma / 2 (E + B / T), and the least of
-    # the first two over h is at most near kappa^(2 beta): Lemmas 10 and 12.
+    # the first two over h is at most near kappa^(2 beta) by Lemmas 10 and 12.
     near = (half * (1.0 + gammas / 2.0)) ** (1.0 - 2.0 * beta) * source_norm**2
     noise = np.maximum(8.0 / 27.0, 1.0 / (16.0 * gammas)) * spread**4 / rounds**2
     kappa = (noise / (beta * near)) ** (1.0 / (2.0 * beta + 2.0)) if source_norm > 0.0 else np.ones_like(gammas)
@@ -264,7 +264,7 @@ def excess_risk_rate(rounds: ArrayLike, optimal_risk: float, beta: float) -> np.
     optimal_risk : float
         E.
     beta : float
-        Above 0 and at most 1/2; the second of the three terms exists above 1/3 only.
+        Above 0 and at most 1/2; the second of the three terms exists only above 1/3.
 
     Examples
     --------
@@ -310,18 +310,18 @@ def lipschitz_excess_risk_bound(rounds: float, beta: float, approximation: float
 
 
 def _overhead(rounds: float, constants: Constants) -> float:
-    """b phi(L / a) ln(1 + T), infinite where it overflows."""
+    """Return b phi(L / a) ln(1 + T), infinite on overflow."""
     if not (constants.b > 0.0 and rounds >= 1.0):
         raise ValueError(f"b must be above 0 and T at least 1, not {constants.b} and {rounds}")
     return float(pistol_overhead(rounds, constants.a / constants.lipschitz, constants.b))
 
 
 def _inside(rounds: float, constants: Constants) -> float:
-    """The argument of the logarithm once the norm is bounded, see (30)."""
+    """Return the argument of the logarithm with the bound on the norm, see (30)."""
     first = constants.at_zero * rounds / (math.sqrt(2.0) * constants.b)
     return max(first + _overhead(rounds, constants) / constants.b + 2.0, math.e)
 
 
 def _spread(constants: Constants, inside: float) -> float:
-    """C in the proofs of Corollary 1 and of Theorem 2: sqrt(2 a sqrt(4 H) ln(..))."""
+    """Return C of the proofs of Corollary 1 and Theorem 2: sqrt(2 a sqrt(4 H) ln(..))."""
     return math.sqrt(2.0 * constants.a * math.sqrt(4.0 * constants.smoothness) * math.log(inside))

@@ -1,6 +1,6 @@
-"""The protocol of the papers: one pass over rows in the order in which they stand, and what there is to say of it.
+"""The protocol of the papers: one pass over the rows in their order, and its regret and bounds.
 
-Nothing is scaled, no row is held out, no constant is added, and all is computed in double precision.
+Features are not scaled, no row is held out, no intercept is added, and computations are in double precision.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ class Played(NamedTuple):
     predictions: np.ndarray  # (T, K)
     losses: np.ndarray  # (T,)
     slopes: np.ndarray  # (T, K)
-    functions: list[tuple[np.ndarray, np.ndarray]]  # weights after some of the rounds, and their average so far
+    functions: list[tuple[np.ndarray, np.ndarray]]  # weights after selected rounds, and the average so far
 
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What :func:`play` returns.
+    """The result of :func:`play`.
 
     Parameters
     ----------
     algorithm : Algorithm
-        As it is after the last round.
+        The algorithm after the last round.
     X : (T, d) array
     y : (T,) array
-        Targets as the loss takes them.
+        Targets in the form that the loss takes.
     loss : loss
         See :mod:`tunefree.papers.losses`.
     stream : Stream
-        What was known before the first round.
+        Properties of the stream that were known before the first round.
     predictions : (T,) array, or (T, K) for more than two classes
-        Each was made before its row was learned.
+        Progressive predictions: each row is predicted before it is learned.
     losses : (T,) array
     slopes : array of the shape of the predictions
         Subgradients of the losses at the predictions.
     weights : (d, K) array
-        After the last round. With a kernel the coefficients (T, K) of k(x_t, .).
+        Weights after the last round, or with a kernel the coefficients (T, K) of k(x_t, .).
     average : array of the shape of the weights
-        The average of the functions that made the predictions, or that of the algorithm's paper.
+        The average of the functions that made the predictions, weighted as in the algorithm's paper.
 
     Examples
     --------
@@ -87,12 +87,12 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """Name of the algorithm."""
         return type(self.algorithm).__name__
 
     @cached_property
     def gram(self) -> np.ndarray | None:
-        """The matrix (T, T) of kernel values; None where functions are weights."""
+        """The matrix (T, T) of kernel values; None without a kernel."""
         kernel = kernel_used(self.algorithm)
         return None if kernel is None else np.array([kernel(x, self.X) for x in self.X])
 
@@ -104,15 +104,15 @@ class Result:
 
     @property
     def mistakes(self) -> int:
-        """Predictions of the wrong class; a prediction of 0 is of none."""
+        """Number of predictions of a wrong class; a prediction of 0 is wrong."""
         if self.loss.n_outputs > 1:
             return int(np.count_nonzero(self.predictions.argmax(axis=1) != self.y))
         return int(np.count_nonzero(self.y * self.predictions <= 0.0))
 
     def predict(self, X: Any, average: bool = False) -> np.ndarray:
-        """Predictions of rows by the last function, or by the average.
+        """Predict rows by the last function, or by the average.
 
-        A start g_1 on rows of its own has no part in it.
+        An initial function g_1 on separate rows is not included.
         """
         rows, weights = rows_of(X), self.average if average else self.weights
         kernel = kernel_used(self.algorithm)
@@ -120,9 +120,9 @@ class Result:
         return values[:, 0] if self.loss.n_outputs == 1 else values
 
     def comparator(self, u: Any = "best", radius: float | None = None) -> Comparator:
-        """The function that is compared with: weights (d,) or (d, K), coefficients (T,) or (T, K) with a kernel.
+        """Return a comparator with weights (d,) or (d, K), or with a kernel coefficients (T,) or (T, K).
 
-        ``"best"`` has the least total loss of all of norm at most ``radius`` (a Frobenius norm where K > 1).
+        ``"best"`` has the least total loss among functions of (Frobenius) norm at most ``radius``.
         """
         if isinstance(u, Comparator):
             return u
@@ -133,25 +133,25 @@ class Result:
         return comparator_of(self, u)
 
     def regret(self, u: Any = "best", radius: float | None = None) -> float:
-        """sum_t l_t(y^_t) - l_t(u(x_t)).
+        """Return the regret, sum_t l_t(y^_t) - l_t(u(x_t)).
 
         Parameters
         ----------
         u : array, or "best"
             See :meth:`comparator`.
         radius : float, optional
-            For ``"best"``; without it the norm is not bounded.
+            Bound on the norm of ``"best"``; by default there is none.
         """
         return float((self.losses - self.comparator(u, radius).losses).sum())
 
     def regrets(self, u: Any = "best", radius: float | None = None) -> np.ndarray:
-        """The regret after each of the rounds."""
+        """Return the regret (T,) after each round."""
         return np.cumsum(self.losses - self.comparator(u, radius).losses)
 
     def bound(self, u: Any = "best", radius: float | None = None) -> Bound:
-        """The right-hand side of the algorithm's theorem, its number and what it assumes.
+        """Return the bound of the algorithm's theorem on the regret, with the number of the theorem.
 
-        Its ``value`` is None where no theorem applies, and ``reason`` says why. Comparators are those of
+        Its ``value`` is None if no theorem applies, and ``reason`` is then the reason. Comparators are as in
         :meth:`regret`.
         """
         if not hasattr(self.algorithm, "bound"):
@@ -159,19 +159,19 @@ class Result:
         return self.algorithm.bound(self, self.comparator(u, radius))
 
     def after(self, t: int) -> Result:
-        """The first t rounds, for regrets and bounds; weights and average are not those of round t."""
+        """Return the result of the first t rounds, for regrets and bounds; weights and average are still the last."""
         parts = {name: getattr(self, name)[:t] for name in ("X", "y", "predictions", "losses", "slopes")}
         weights = {} if self.gram is None else {"weights": self.weights[:t], "average": self.average[:t]}
         return Result(**{name: getattr(self, name) for name in self.__dataclass_fields__} | parts | weights)
 
 
 def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
-    """Let an algorithm predict and learn rows, once, in the order in which they stand.
+    """Run an algorithm once over the rows in their order: it predicts each row, then learns it.
 
     Parameters
     ----------
     algorithm : Algorithm
-        One of :mod:`tunefree.papers`, or any object with its methods. It is copied, and stays as it is.
+        An algorithm of :mod:`tunefree.papers`, or any object with its methods. It is copied, and not changed.
     X : (T, d) array, SciPy sparse matrix or data frame of numbers
     y : (T,) array
         Labels of two or more classes, or numbers.
@@ -205,14 +205,14 @@ def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
 
 
 def stream_of(rows: np.ndarray, loss: Any) -> Stream:
-    """What is known of rows and their loss before the first round."""
+    """Return the properties of rows and their loss that are known before the first round."""
     return Stream(rows.shape[1], loss.n_outputs, len(rows), loss.lipschitz)
 
 
 def play_rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any, stops: Collection[int]) -> Played:
-    """Let an algorithm begin, predict and learn rows; the average is of functions that the predictions were made by.
+    """Run an algorithm on the rows; the average is of the functions that made the predictions.
 
-    ``stops`` are the rounds after which functions are kept, counted from 1.
+    ``stops``: rounds, counted from 1, after which weights and average are recorded.
     """
     T, K, stream = len(rows), loss.n_outputs, stream_of(rows, loss)
     algorithm.begin(stream)
@@ -226,21 +226,21 @@ def play_rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any
         losses[t], slopes[t] = loss.value(y, predictions[t]), loss.slope(y, predictions[t])
         algorithm.update(x, slopes[t].copy())
         if t + 1 in stops:
-            last, of_last = _weights(algorithm, stream), share(t + 2)
+            last, last_share = _weights(algorithm, stream), share(t + 2)
             averages_last = getattr(algorithm, "averages_last", False)
-            average = (total + of_last * last) / (shares + of_last) if averages_last else total / shares
+            average = (total + last_share * last) / (shares + last_share) if averages_last else total / shares
             functions.append((last, average))
     return Played(predictions, losses, slopes, functions)
 
 
 def _weights(algorithm: Any, stream: Stream) -> np.ndarray:
-    """Weights (d, K), or coefficients (T, K)."""
+    """Return weights (d, K), or coefficients (T, K)."""
     n = stream.n_features if kernel_used(algorithm) is None else stream.rounds
     return np.array(algorithm.weights, np.float64).reshape(n, stream.n_outputs)
 
 
 def rows_of(X: Any) -> np.ndarray:
-    """Rows (T, d) of double precision that nobody can write to."""
+    """Return rows (T, d) as a read-only float64 array."""
     rows = X.toarray() if issparse(X) else np.array(X)
     if rows.ndim != 2:
         raise ValueError(f"X has shape {rows.shape}; pass a table with a row for each round and a column a feature")

@@ -1,4 +1,4 @@
-"""SGD on a regularised loss, and its average.
+"""Stochastic gradient descent on a regularised loss, and its average.
 
 Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
 (AISTATS 2019), Algorithm 1, for the expected loss plus (lambda / 2) ||g||^2:
@@ -27,14 +27,13 @@ class RegularizedSGD(KernelAlgorithm):
     penalty : float, default 0.001
         lambda.
     offset : float, default 3
-        gamma, at least 3, so that eta_1 <= 1 / (2 lambda). The least that the theorems allow is
+        gamma, at least 3, so that eta_1 <= 1 / (2 lambda). The least value for the theorems is
         :func:`tunefree.papers.sgd_rates.least_offset`.
     start : array (d,) or (d, K), or array (n,) or (n, K), optional
-        g_1: with the linear kernel its weights, by default 0. With another kernel coefficients of the rows
-        ``start_rows`` (n, d).
-    start_rows : array, optional
+        g_1, by default 0: weights with the linear kernel, else coefficients of ``start_rows``.
+    start_rows : array (n, d), optional
     **kernel
-        As for :class:`tunefree.papers.spaces.KernelAlgorithm`; ``gamma`` is that of the kernel.
+        As for :class:`tunefree.papers.spaces.KernelAlgorithm`; ``gamma`` is the parameter of the kernel.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class RegularizedSGD(KernelAlgorithm):
                 self.first.add(row, coefficients)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        # The part of g_t that ``start`` has on rows of its own is not among the weights.
+        # The weights do not include the part of g_t that is on ``start_rows``.
         return super().predict(x) if self.first is None else self.scale * (self.f.at(x) + self.first.at(x))
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:
@@ -84,7 +83,7 @@ class RegularizedSGD(KernelAlgorithm):
         self.f.add(x, -rate * slope / self.scale)
 
     def share(self, t: int) -> float:
-        """alpha_t, up to a common factor."""
+        """Return alpha_t, up to a common factor."""
         return self.offset + t - 1.0
 
     def bound(self, result: Any, comparator: Any) -> Bound:
@@ -97,8 +96,8 @@ class RegularizedSGD(KernelAlgorithm):
 class OnlineRegularized(KernelAlgorithm):
     """Online regularised learning: Lin, Rosasco, Zhou 2016, (15), of Ying, Zhou 2006 and Ye, Zhou 2007.
 
-    f_{t+1} = (1 - eta_t lambda_t) f_t [+ eta_t y_t k(x_t, .) if y_t f_t(x_t) <= 1], for the hinge loss; other losses
-    take its place by their slopes. eta_t = eta t^-theta and lambda_t = penalty t^-kappa.
+    f_{t+1} = (1 - eta_t lambda_t) f_t [+ eta_t y_t k(x_t, .) if y_t f_t(x_t) <= 1] for the hinge loss; other losses use
+    their slopes. eta_t = eta t^-theta and lambda_t = penalty t^-kappa.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ class OnlineRegularized(KernelAlgorithm):
 
     @property
     def scale(self) -> float:  # type: ignore[override]
-        """The product of all 1 - eta_t lambda_t."""
+        """The product of all factors 1 - eta_t lambda_t."""
         return math.exp(-self.decay)
 
     def update(self, x: np.ndarray, slope: np.ndarray) -> None:

@@ -1,11 +1,10 @@
 """ScInOL1 and ScInOL2, the scale-invariant online learners.
 
 Kempka, Kotlowski, Warmuth: Adaptive scale-invariant online algorithms for learning linear models (ICML 2019),
-Algorithms 1 and 2, and for K outputs Algorithms 3 and 4 (Appendix G): the same with K weights a feature. The paper
-assumes slopes of at most 1; slopes are divided by the Lipschitz constant of the loss, and the regret of the theorem is
-multiplied by it.
+Algorithms 1 and 2; Algorithms 3 and 4 (Appendix G) have K outputs and K weights for each feature. The paper assumes
+slopes of at most 1. Here slopes are divided by the Lipschitz constant of the loss, and bounds are multiplied by it.
 
-S_{t,i} and M_{t,i} are kept themselves, not their squares, whose range of numbers would be half as wide.
+S_{t,i} and M_{t,i} are stored instead of their squares, which could overflow or underflow.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PAPER = "Kempka, Kotlowski, Warmuth 2019"
 
 
 class ScInOL(Algorithm):
-    """What both algorithms keep of each feature, and for each output."""
+    """Base class of both algorithms, with statistics for each feature and output."""
 
     parameters = ("epsilon",)
 
@@ -52,7 +51,7 @@ class ScInOL(Algorithm):
         self.G, self.S = self.G - gradient, np.hypot(self.S, gradient)
         return gradient
 
-    theorem: str  # 3.theorem, and G.theorem for several outputs
+    theorem: str  # number of the theorem in section 3, and in G for several outputs
 
     def bound(self, result: Any, comparator: Any) -> Bound:
         """Theorem 3.1 or 3.2, and G.1 or G.2 for several outputs."""
@@ -63,7 +62,7 @@ class ScInOL(Algorithm):
         return Bound(value, f"{PAPER}, Theorem {section}.{self.theorem}")
 
     def bound_of_theorem(self, result: Any, comparator: Any) -> float:
-        """For slopes of at most 1."""
+        """Return the bound for slopes of at most 1."""
         raise NotImplementedError
 
 
@@ -87,10 +86,10 @@ class ScInOL1(ScInOL):
     def predict(self, x: np.ndarray) -> np.ndarray:
         self.observe(x)
         # beta_{t,i} = min(beta_{t-1,i}, epsilon (S_{t-1,i}^2 + M_{t,i}^2) / (x_{t,i}^2 t))
-        seen = x != 0
+        nonzero = x != 0
         with np.errstate(over="ignore"):
-            limit = self.epsilon * (self.spread[seen] / x[seen, None]) ** 2 / self.t
-        self.beta[seen] = np.minimum(self.beta[seen], limit)
+            limit = self.epsilon * (self.spread[nonzero] / x[nonzero, None]) ** 2 / self.t
+        self.beta[nonzero] = np.minimum(self.beta[nonzero], limit)
         return x @ self.weights
 
     @property
@@ -145,7 +144,7 @@ class ScInOL2(ScInOL):
 
 
 def spreads_of(result: Any) -> np.ndarray:
-    """S_hat_{T,i} = sqrt(S_{T,i}^2 + M_{T,i}^2) of the rounds of a result, (d, K)."""
+    """Return S_hat_{T,i} = sqrt(S_{T,i}^2 + M_{T,i}^2) of a result, (d, K)."""
     slopes = result.slopes.reshape(result.rounds, -1) / result.stream.lipschitz
     return np.sqrt((result.X**2).T @ slopes**2 + (np.abs(result.X).max(axis=0) ** 2)[:, None])
 
@@ -178,7 +177,7 @@ def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsil
     weights, scales, epsilon
         As in :func:`scinol1_bound`.
     first : array that can be broadcast to their shape
-        Absolute value of each feature in the first round in which it is not 0.
+        First nonzero absolute value of each feature.
 
     Examples
     --------

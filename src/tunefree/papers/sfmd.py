@@ -11,9 +11,9 @@ from tunefree.papers.algorithm import Algorithm, Stream, over
 
 
 class SFMD(Algorithm):
-    """w_i = eta G_i / (sqrt(d) M_i^2 sqrt(S_i)), with S_i = 1 + sum_t (g_t x_i)^2 / M_i^2, M_i at its time.
+    """w_i = eta G_i / (sqrt(d) M_i^2 sqrt(S_i)), with S_i = 1 + sum_t (g_t x_i)^2 / M_i^2, with M_i of round t.
 
-    d is the number of features of the rows, without a constant that the paper does not have.
+    d is the number of features, without an intercept, which the paper does not have.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class SFMD(Algorithm):
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the statistics so far."""
+        """The weights (d, K) from the statistics so far."""
         return over(over(self.eta * self.G, self.M), math.sqrt(len(self.G)) * self.M * np.sqrt(self.S))
 
     def predict(self, x: np.ndarray) -> np.ndarray:

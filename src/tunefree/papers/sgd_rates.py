@@ -1,4 +1,4 @@
-"""Exponential rates at which regularised SGD reaches the Bayes rule under a strong low-noise condition.
+"""Exponential convergence of regularised SGD to the Bayes rule under a strong low-noise condition.
 
 Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
 (AISTATS 2019), Theorems 1 and 2, Corollary 1. Steps are eta_t = 2 / (lambda (gamma + t)); the average has the weights
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 
 def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
-    """Least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), with 1 / L if averaged.
+    """Return the least gamma for the theorems: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), with 1 / L if averaged.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def least_offset(regularization: float, smoothness: float, averaged: bool = Fals
 def variance_constant(
     regularization: float, offset: float, smoothness: float, variance: float, initial_gap: float
 ) -> float:
-    """nu of Theorem 1: max(2 (L + lambda) sigma^2 / lambda^2, (1 + gamma) (L_lambda(g_1) - L_lambda(g_lambda))).
+    """Return nu of Theorem 1, max(2 (L + lambda) sigma^2 / lambda^2, (1 + gamma) (L_lambda(g_1) - L_lambda(g_lambda))).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ExponentialRate(NamedTuple):
     >>> rate._replace(averaged=True).threshold(initial_distance=1.0)
     4602
 
-    For the logistic loss, lambda = 0.01 and a variance of 1 the theorem holds only from millions of rounds on:
+    For the logistic loss, lambda = 0.01 and a variance of 1, the theorem needs millions of rounds:
 
     >>> nu = variance_constant(0.01, 51.0, smoothness=0.25, variance=1.0, initial_gap=0.69)
     >>> ExponentialRate(0.01, 51.0, 1.0).threshold(nu=nu)
@@ -100,7 +100,7 @@ class ExponentialRate(NamedTuple):
     averaged: bool = False
 
     def threshold(self, *, nu: float | None = None, initial_distance: float | None = None) -> int:
-        """Least number of rounds T for which the bound holds.
+        """Return the least number of rounds T for which the bound holds.
 
         Parameters
         ----------
@@ -112,8 +112,7 @@ class ExponentialRate(NamedTuple):
         Raises
         ------
         ValueError
-            If the number that the theorem needs is missing: any value assumed for it would make the threshold
-            meaningless.
+            If the number that the theorem needs is missing.
         """
         self._check()
         offset, reach = self.offset, 32.0 * self.kernel_bound**2 / self.margin**2
@@ -132,19 +131,19 @@ class ExponentialRate(NamedTuple):
         return max(math.ceil(max(by_noise, by_start)), 1)
 
     def bound(self, rounds: float) -> float:
-        """(4), or (5) for the average, on the expected excess classification error after T rounds."""
+        """Return the bound (4), or (5) for the average, on the expected excess classification error after T rounds."""
         return 2.0 * math.exp(-self._per_round() * ((2.0 if self.averaged else 1.0) * self.offset + rounds))
 
     def rounds(self, error: float) -> int:
-        """Least number of rounds for which the bound is at most an error, as in (6); the threshold is left aside."""
+        """Return the least T for which the bound is at most an error, as in (6), ignoring the threshold."""
         _positive(error=error)
         before = (2.0 if self.averaged else 1.0) * self.offset
         return max(math.ceil(math.log(2.0 / error) / self._per_round() - before), 1)
 
     def _per_round(self) -> float:
         self._check()
-        of_slopes = self.slope_bound * self.kernel_bound * self.kernel_bound
-        return (self.margin * self.regularization / of_slopes) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
+        slope_scale = self.slope_bound * self.kernel_bound * self.kernel_bound
+        return (self.margin * self.regularization / slope_scale) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
 
     def _check(self) -> None:
         numbers = self._asdict()
@@ -152,7 +151,7 @@ class ExponentialRate(NamedTuple):
 
 
 def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1.0) -> tuple[float, float]:
-    """Proposition 1 for finite dimensions: a lambda small enough for the theorems to hold.
+    """Proposition 1 for finite dimensions: return a lambda that is small enough for the theorems.
 
     Parameters
     ----------
@@ -161,15 +160,15 @@ def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1
     norm : float
         Norm of the Bayes rule g_* of the expected loss.
     room : float
-        By how much the expected loss of every function at least m(delta) / (2 R) away from g_* exceeds that of g_*.
-        With strong convexity of modulus mu around g_* it is at least mu (m(delta) / (2 R))^2 / 2.
+        Lower bound on the excess expected loss, over g_*, of functions at distance m(delta) / (2 R) or more from g_*.
+        With strong convexity of modulus mu around g_*, mu (m(delta) / (2 R))^2 / 2 is one.
     kernel_bound : float, default 1
         R.
 
     Returns
     -------
     penalty, distance : float
-        lambda = 2 room / ||g_*||^2, and m(delta) / (2 R), which ||g_lambda - g_*|| does not exceed.
+        lambda = 2 room / ||g_*||^2, and m(delta) / (2 R), a bound on ||g_lambda - g_*||.
 
     Examples
     --------

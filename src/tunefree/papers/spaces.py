@@ -1,10 +1,10 @@
-"""Kernels of the papers, and functions of their reproducing kernel Hilbert spaces: algorithms are written once for all.
+"""Kernels of the papers, and functions of their reproducing kernel Hilbert spaces, for algorithms with any kernel.
 
-With the linear kernel a function is its weights; with another it is sum_t c_t k(x_t, .), the row of each round with a
-coefficient for each output.
+With the linear kernel a function has weights. With others it is sum_t c_t k(x_t, .), with the row x_t of each round and
+a coefficient for each output.
 
-Gaussian: Orabona 2014 and Nitanda, Suzuki 2019 write exp(-gamma ||x - z||^2), Lin, Rosasco, Zhou 2016 with
-gamma = 1 / (2 sigma^2). Differences are taken before they are squared, so that rows far from 0 lose no digits.
+The Gaussian kernel is exp(-gamma ||x - z||^2) in Orabona 2014 and Nitanda, Suzuki 2019; Lin, Rosasco, Zhou 2016 have
+gamma = 1 / (2 sigma^2). Differences are squared, not expanded, so that rows far from 0 lose no precision.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def kernel_of(name: Any, gamma: float | None = None, degree: int = 3, coef0: float = 1.0) -> Kernel:
-    """The kernel called ``name``, or the function itself.
+    """Return the kernel with this name; a callable is returned unchanged.
 
     Parameters
     ----------
     name : {"linear", "gaussian", "laplacian", "polynomial"} or callable
     gamma : float, optional
-        Of the Gaussian and Laplacian kernels, which need it, and of the polynomial, by default 1.
+        Required for the Gaussian and Laplacian kernels; by default 1 for the polynomial kernel.
     degree, coef0
-        Of the polynomial (gamma x z + coef0)^degree.
+        Parameters of the polynomial kernel (gamma x z + coef0)^degree.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Expansion:
 
 
 def kernel_used(algorithm: Any) -> Kernel | None:
-    """The kernel of an algorithm; None if its functions are weights."""
+    """Return the kernel of an algorithm; None if it is linear."""
     name = getattr(algorithm, "kernel", None)
     if name is None or name == "linear":
         return None
@@ -102,23 +102,23 @@ def kernel_used(algorithm: Any) -> Kernel | None:
 
 
 def space_of(algorithm: Any, stream: Stream) -> Weights | Expansion:
-    """The function 0 in the space of an algorithm's kernel."""
+    """Return the function 0 in the space of an algorithm's kernel."""
     kernel = kernel_used(algorithm)
     return Weights(stream) if kernel is None else Expansion(kernel, stream)
 
 
 class KernelAlgorithm(Algorithm):
-    """An algorithm in the space of any kernel: f_t is a function of that space, f, times a number.
+    """Base class of algorithms with any kernel: f_t is ``scale`` times a function ``f`` of the kernel's space.
 
     Parameters
     ----------
     kernel : str or callable, default "linear"
         ``"linear"``, ``"gaussian"``, ``"laplacian"``, ``"polynomial"``, or a function of a row (d,) and rows (n, d).
     gamma, degree, coef0
-        Of the kernel, see :func:`kernel_of`.
+        Parameters of the kernel, see :func:`kernel_of`.
     """
 
-    scale = 1.0  # the number
+    scale = 1.0
 
     def __init__(self, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0) -> None:
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0

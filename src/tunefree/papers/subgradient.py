@@ -1,4 +1,4 @@
-"""The subgradient method, regularised by when it stops.
+"""The subgradient method, regularised by early stopping.
 
 Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016):
 
@@ -6,10 +6,10 @@ Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss funct
     a_T = sum_t eta_t f_t / sum_t eta_t                                                                       (2)
     b_T = the iterate f_t, t <= T, with the least empirical error                                             (3)
 
-and Remark 3, f_{t+1} = f_t - eta_t V'_-(y_j, f_t(x_j)) K_{x_j} with a row j = j_t a step. V'_- is the left derivative.
-Rows may have weights, which take the place of 1/m, and K outputs are K functions with one loss.
+and Remark 3, f_{t+1} = f_t - eta_t V'_-(y_j, f_t(x_j)) K_{x_j} with one row j = j_t in each step. V'_- is the left
+derivative. Weights of rows replace 1/m, and K outputs are K functions with one loss.
 
-It learns all rows together, so it has a path of iterates in the place of predictions in a stream.
+All rows are learned together, so the result is a path of iterates, not predictions in a stream.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used
 from tunefree.theory.bounds import Bound, no_bound
 
-MOST_BYTES = 2**32  # of the coefficients of all iterates
+MOST_BYTES = 2**32  # limit on the size of the coefficients of all iterates
 LOSSES = ("training_loss", "training_error", "validation_loss", "validation_error")
 RECORD = np.dtype(
     [("iteration", np.int64), ("step", np.float64)]
@@ -42,71 +42,71 @@ RECORD = np.dtype(
 
 
 class Rows(NamedTuple):
-    """Rows as f sees them, their targets and their weights."""
+    """Rows with their targets and weights."""
 
-    matrix: Any  # (n, p) whose product with coefficients (p, K) is f(x): features, or kernel values
+    matrix: Any  # (n, p) features, or kernel values; the product with coefficients (p, K) is f(x)
     y: np.ndarray  # (n,) float64: classes, -1 and +1, or numbers
-    weight: np.ndarray  # (n,) of sum 1, or no rows at all
+    weight: np.ndarray  # (n,) weights with sum 1; empty without rows
 
 
 class Problem(NamedTuple):
-    """What is minimised, and on which other rows iterates are measured."""
+    """The empirical error to minimise, and further rows to evaluate iterates on."""
 
     learned: Rows
     others: Rows
     squares: np.ndarray  # (m,) K(x_j, x_j)
-    in_rkhs: bool  # whether coefficients are those of K_{x_j}; else they are weights of features
+    in_rkhs: bool  # whether coefficients multiply K_{x_j}; else they are weights of features
     objective: Objective
     errors: Callable[[np.ndarray, np.ndarray], np.ndarray]
     n_outputs: int = 1
 
     def gradient(self, slopes: np.ndarray) -> np.ndarray:
-        """The coefficients (p, K) of sum_j slope_j K_{x_j}."""
+        """Return the coefficients (p, K) of sum_j slope_j K_{x_j}."""
         return slopes if self.in_rkhs else self.learned.matrix.T @ slopes
 
     def norm(self, coefficients: np.ndarray, margins: np.ndarray) -> float:
-        """||f||, from its coefficients and its values (m, K) on the rows learned."""
+        """Return ||f|| from its coefficients and its values (m, K) on the learned rows."""
         if self.in_rkhs:
             return float(np.sqrt(max((coefficients * margins).sum(), 0.0)))
         return float(np.linalg.norm(coefficients))
 
 
 class Path(NamedTuple):
-    """The iterates f_1, f_2, .. and what was recorded of each."""
+    """The iterates f_1, f_2, .. with records."""
 
-    records: np.ndarray  # (T,), see RECORD
+    records: np.ndarray  # (T,) of dtype RECORD
     coefficients: np.ndarray  # (T, p, K)
 
     def last(self, t: int) -> np.ndarray:
-        """The coefficients (p, K) of f_t."""
-        return self.coefficients[self._place(t)]
+        """Return the coefficients (p, K) of f_t."""
+        return self.coefficients[self._index(t)]
 
     def average(self, t: int) -> np.ndarray:
-        """The coefficients (p, K) of a_t (2)."""
-        place = self._place(t)
-        steps = self.records["step"][: place + 1]
-        return np.tensordot(steps, self.coefficients[: place + 1], 1) / steps.sum()
+        """Return the coefficients (p, K) of a_t (2)."""
+        index = self._index(t)
+        steps = self.records["step"][: index + 1]
+        return np.tensordot(steps, self.coefficients[: index + 1], 1) / steps.sum()
 
     def best(self, t: int) -> np.ndarray:
-        """The coefficients (p, K) of b_t (3)."""
-        return self.coefficients[self.places_of_best()[self._place(t)]]
+        """Return the coefficients (p, K) of b_t (3)."""
+        return self.coefficients[self.places_of_best()[self._index(t)]]
 
     def places_of_best(self) -> np.ndarray:
-        """The place (T,) of b_t among the iterates, for each t."""
+        """Return the index of b_t among the iterates, for each t; shape (T,)."""
         errors = self.records["training_loss"]
         is_least = np.r_[True, errors[1:] < np.minimum.accumulate(errors)[:-1]]
         return np.maximum.accumulate(np.where(is_least, np.arange(len(errors)), 0))
 
-    def _place(self, t: int) -> int:
+    def _index(self, t: int) -> int:
         if not 1 <= t <= len(self.records):
             raise ValueError(f"there are iterates 1 to {len(self.records)}, not {t}")
         return t - 1
 
 
 def descend(problem: Problem, steps: np.ndarray, order: Sequence[int] | np.ndarray | None = None) -> Path:
-    """The path f_1 .. f_T of (1), with the steps eta_1 .. eta_T; or of Remark 3, with the rows j_1 .. j_T.
+    """Compute the path f_1 .. f_T of (1) with steps eta_1 .. eta_T, or of Remark 3 with rows j_1 .. j_T.
 
-    Raises ValueError where the iterates leave the range of numbers.
+    Raises a ValueError if the iterates overflow.
     """
     learned, T = problem.learned, len(steps)
     shape = (T, learned.matrix.shape[1], problem.n_outputs)
@@ -117,7 +117,7 @@ def descend(problem: Problem, steps: np.ndarray, order: Sequence[int] | np.ndarr
         )
     path, records = np.empty(shape), np.empty(T, RECORD)
     f, mass = np.zeros(shape[1:]), 0.0
-    sums = [np.zeros((len(rows.y), problem.n_outputs)) for rows in (learned, problem.others)]  # of eta_t f_t(x)
+    sums = [np.zeros((len(rows.y), problem.n_outputs)) for rows in (learned, problem.others)]  # sum_t eta_t f_t(x)
     with one_for_products(), np.errstate(over="ignore", invalid="ignore"):
         for t, step in enumerate(steps.tolist()):
             path[t] = f
@@ -147,7 +147,7 @@ def descend(problem: Problem, steps: np.ndarray, order: Sequence[int] | np.ndarr
 
 
 def _loss_and_error(problem: Problem, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
-    """Mean loss and error of margins; nan without rows."""
+    """Return the mean loss and error of margins; NaN without rows."""
     if not len(rows.y):
         return math.nan, math.nan
     losses = measured(problem.objective, rows.y, margins)
@@ -159,29 +159,29 @@ def _mean(rows: Rows, numbers: np.ndarray) -> float:
 
 
 def wrong_classes(y: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """1 (n,) where the largest margin is another class's, or the one margin has the wrong sign; else 0."""
+    """Return 1 for rows whose largest margin is of a wrong class, or whose single margin has a wrong sign; else 0."""
     codes = y > 0 if margins.shape[1] == 1 else y
     return (chosen(margins) != codes).astype(np.float64)
 
 
 def absolute_errors(y: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """|f(x) - y| (n,)."""
+    """Return |f(x) - y| (n,)."""
     return np.abs(margins[:, 0] - y)
 
 
 class Iterates:
-    """A path of :meth:`SubgradientMethod.run`, and the problem of which it is.
+    """The result of :meth:`SubgradientMethod.run`: a path and its problem.
 
     Attributes
     ----------
     features : (m, p) array
-        Values of which the method's functions are combinations: the columns, or K(x_i, x_j).
+        Columns of the rows, or kernel values K(x_i, x_j).
     coefficients : (T, p) array
-        Of f_t, one iterate a row: weights, or coefficients of K_{x_j}.
+        Weights of f_t, or coefficients of K_{x_j}, with one iterate in each row.
     last, average, best : (p,) array
         Coefficients of f_T, of a_T (2) and of b_T (3).
     errors, steps : (T,) array
-        The empirical error of f_t, and eta_t, for t = 1 .. T.
+        Empirical error of f_t, and eta_t, for t = 1 .. T.
     y : (m,) array
     kappa : float
         The largest sqrt(K(x, x)) of the rows.
@@ -198,21 +198,21 @@ class Iterates:
         self.kappa = math.sqrt(float(problem.squares.max()))
 
     def error(self, coefficients: np.ndarray) -> float:
-        """The empirical error of a function."""
+        """Return the empirical error of a function."""
         margins = (self.features @ np.asarray(coefficients, np.float64))[:, None]
         return _mean(self.problem.learned, measured(self.problem.objective, self.y, margins))
 
     def norm(self, coefficients: np.ndarray) -> float:
-        """The norm of a function in the method's space."""
+        """Return the norm of a function in the kernel's space."""
         return self.problem.norm(coefficients, self.features @ coefficients)
 
     def bound(self, u: Any, output: str = "last") -> Bound:
-        """The bound on the empirical error minus that of a function: Lemmas 17, 19 and 20.
+        """Return the bound on the empirical error minus the error of a function u: Lemmas 17, 19 and 20.
 
         Parameters
         ----------
         u : (p,) array
-            Its weights, or coefficients.
+            Weights, or coefficients, of the function.
         output : {"last", "average", "best"}
         """
         if self.method.order is not None:
@@ -225,17 +225,18 @@ class Iterates:
 
 
 class SubgradientMethod:
-    """The subgradient method (1), and one row a step (Remark 3).
+    """The subgradient method (1), or with one row in each step (Remark 3).
 
     Parameters
     ----------
     eta : float, optional
-        eta_1; by default the largest that the theorems allow, ``stopping_times.largest_step``:
-        that of Theorem 8 for smooth losses, else (10).
+        eta_1; by default the largest value for which the theorems hold, ``stopping_times.largest_step``: Theorem 8 for
+        smooth losses, else (10).
     theta : float, optional
         Decay of the steps; by default the paper's, :func:`tunefree.papers.early_stopping.stopping_times.usual_theta`.
     order : sequence of int, or "cyclic", optional
-        j_1, j_2, .. of Remark 3, as many as there are steps, or all rows in turn. By default each step takes all rows.
+        j_1, j_2, .. of Remark 3, one for each step; ``"cyclic"`` takes the rows in turn. By default, each step uses all
+        rows.
     kernel, gamma, degree, coef0
         As for :class:`tunefree.papers.spaces.KernelAlgorithm`.
 
@@ -265,20 +266,20 @@ class SubgradientMethod:
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
 
     def theta_used(self, loss: Any) -> float:
-        """The decay of the steps."""
+        """Return the decay of the steps."""
         return usual_theta(loss) if self.theta is None else float(self.theta)
 
     def stopping_time(self, samples: int, loss: str = "hinge", **assumptions: Any) -> Any:
-        """T of the theorems, :func:`tunefree.papers.early_stopping.stopping_times.stopping_time`."""
+        """Return T of the theorems, :func:`tunefree.papers.early_stopping.stopping_times.stopping_time`."""
         return stopping_time(samples, loss_and_targets(loss, [-1, 1])[0].loss, theta=self.theta, **assumptions)
 
     def run(self, X: Any, y: Any, iterations: int | None = None, loss: Any = "hinge") -> Iterates:
-        """The iterates f_1 .. f_T.
+        """Compute the iterates f_1 .. f_T.
 
         Parameters
         ----------
         X, y
-            As for :func:`tunefree.papers.play`, with labels of two classes, or numbers.
+            As in :func:`tunefree.papers.play`, with labels of two classes, or numbers.
         iterations : int, optional
             T; by default the stopping time of the theorems for the number of rows. No row is held out.
         loss : str or loss, default "hinge"
@@ -306,7 +307,7 @@ class SubgradientMethod:
 
 
 def steps_of(eta: float, theta: float, iterations: int) -> np.ndarray:
-    """eta_t = eta_1 t^-theta for t = 1 .. T."""
+    """Return eta_t = eta_1 t^-theta for t = 1 .. T."""
     return eta * np.arange(1.0, iterations + 1.0) ** -theta
 
 
@@ -330,12 +331,12 @@ def _respond(functions):
 
 
 def respond(objective: Objective, y: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The left derivatives (n, K) and the losses (n,) of margins (n, K)."""
+    """Return the left derivatives (n, K) and the losses (n,) of margins (n, K)."""
     slopes, losses = np.empty_like(margins), np.empty(len(y))
     _respond(*objective.arrays, y, margins, slopes, losses)
     return slopes, losses
 
 
 def all_compiled() -> list[Compiled]:
-    """The compiled function of this module."""
+    """Return the compiled functions of this module."""
     return [_respond.compiled()]

@@ -30,11 +30,11 @@ def draw_lines(
 ) -> None:
     """Draw lines over a logarithmic axis.
 
-    ``y_range``: what is shown; lines may leave it.
-    ``marks``: places of the lower axis that have pale lines, and triangles on top.
+    ``y_range``: the visible range; lines may exceed it.
+    ``marks``: x positions of pale vertical lines with triangles on top.
     """
-    for place in marks:
-        axes.axvline(place, color=style.LIGHT_VERMILLION, linewidth=0.9)
+    for position in marks:
+        axes.axvline(position, color=style.LIGHT_VERMILLION, linewidth=0.9)
     if marks:
         on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
         axes.plot(marks, [1.0] * len(marks), "v", color=style.VERMILLION, markersize=5.0, **on_top)
@@ -49,18 +49,18 @@ def draw_lines(
 
 
 def finish(axes: Any, titles: tuple[str, str]) -> None:
-    """Titles of axes, grid, and beside them the names of lines."""
+    """Add titles and a grid to axes, and a legend beside them."""
     axes.set_xlabel(style.escaped(titles[0]))
     axes.set_ylabel(style.escaped(titles[1]))
     style.simplify(axes)
     lines, names = axes.get_legend_handles_labels()
     if names:
-        beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
-        axes.legend(lines, list(map(style.escaped, names)), **beside)
+        legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+        axes.legend(lines, list(map(style.escaped, names)), **legend)
 
 
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
-    """Draw points, and a line at the height 0."""
+    """Draw points and a horizontal line at 0."""
     axes.axhline(0.0, color=style.SOFT, linewidth=0.8)
     axes.plot(x, y, "o", color=style.BLUE, markersize=2.5, markeredgewidth=0, alpha=0.5)
     for side, values in ((axes.xaxis, x), (axes.yaxis, y)):
@@ -71,18 +71,18 @@ def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str
 def draw_bars(
     axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str, noise: Any = None
 ) -> None:
-    """Draw bars from the first on top downwards, with whiskers of standard errors.
+    """Draw horizontal bars, the first on top, with standard errors as whiskers.
 
-    ``noise``: the line of noise of each bar; those below are grey.
+    ``noise``: the level of noise of each bar; bars below it are grey.
     """
-    places, colours = np.arange(len(names))[::-1], [style.BLUE] * len(names)
+    positions, colours = np.arange(len(names))[::-1], [style.BLUE] * len(names)
     if noise is not None:
         colours = [style.BLUE if size > line else style.GREY for size, line in zip(sizes, noise, strict=True)]
     whiskers = {"ecolor": style.BLACK, "elinewidth": 1.0}
-    axes.barh(places, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
+    axes.barh(positions, sizes, xerr=errors, color=colours, height=0.66, error_kw=whiskers)
     if noise is not None:
-        axes.vlines(noise, places - 0.45, places + 0.45, color=style.VERMILLION, linewidth=1.7)
-    axes.set_yticks(places, [style.escaped(style.shortened(name, LONGEST)) for name in names])
+        axes.vlines(noise, positions - 0.45, positions + 0.45, color=style.VERMILLION, linewidth=1.7)
+    axes.set_yticks(positions, [style.escaped(style.shortened(name, LONGEST)) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
     least = min(0.0, *np.subtract(sizes, errors).tolist())
     most = max(*(sizes if noise is None else noise), *np.add(sizes, errors).tolist())
@@ -109,7 +109,7 @@ def draw_calibration(axes: Any, expected: Sequence[float], actual: Sequence[Any]
 
 
 def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tuple[float, float]) -> None:
-    """Draw a curve of shares, beside the line of chance from the left to the right."""
+    """Draw a curve of shares; ``chance``: heights of a reference line at the left and the right."""
     axes.plot([0.0, 1.0], chance, **style.OTHERS)
     axes.plot(x, y, color=style.BLUE, linewidth=2.0)
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
@@ -117,7 +117,7 @@ def draw_square(axes: Any, x: Any, y: Any, titles: tuple[str, str], chance: tupl
 
 
 def draw_thresholds(axes: Any, x: Any, lines: dict[str, list[float]], titles: tuple[str, str]) -> None:
-    """Draw lines over thresholds, the first of them strong; heights are as the first has them, and a little more."""
+    """Draw lines over thresholds, the first of them bold; the vertical range fits the first line."""
     looks = style.LEADER, style.SERIES[1], style.SERIES[0]
     for (name, values), look in zip(lines.items(), looks, strict=False):
         axes.plot(x, values, label=name, **look)

@@ -1,4 +1,4 @@
-"""The panels of partial dependence: a curve with its spread and the density of rows, or points of codes."""
+"""Panels of partial dependence: a curve with its spread and the density of rows, or points of categories."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tunefree.explanation.dependence import Curve, Picture
 from tunefree.plotting import style
 
 SMALL, TINY = 6.5, 6.0  # points
-STRIP = 0.14  # part of the height of a curve's axes that shows the density of the rows
-BINS = 40  # of that density
+STRIP = 0.14  # share of the height of a curve's axes for the density of rows
+BINS = 40  # histogram bins of the density
 LONGEST, LONGEST_NAME = 16, 22  # characters of labels, and of names
-LONE = 12  # values that are marked one by one
+LONE = 12  # number of values up to which each is marked
 
 
 def draw_panel(axes: Any, picture: Picture, panel: Curve, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
-    ``has_unit``: whether the axis of the margins of a curve has its title.
+    ``has_unit``: whether the axis of margins has a title.
     """
     axes.tick_params(labelsize=SMALL, width=0.5, length=2)
     for spine in axes.spines.values():
@@ -59,13 +59,13 @@ def lines_of_classes(picture: Picture) -> tuple[list[Any], list[str]]:
 def _draw_curve(axes: Any, panel: Curve, heights: tuple[float, float]) -> None:
     """Draw the curves of the classes over a number, with their bands, and the density of the rows."""
     values, (bottom, top) = panel.axis.values, heights
-    lone = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
+    markers = {"marker": "o", "markersize": 2.5} if len(values) <= LONE else {}
     for mean, low, high, look in zip(panel.mean.T, panel.low.T, panel.high.T, style.SERIES, strict=False):
         axes.fill_between(values, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        axes.plot(values, mean, linewidth=1.3, **lone, **look)
+        axes.plot(values, mean, linewidth=1.3, **markers, **look)
     left, right = style.span(values)
-    missing_at, room = right + 0.09 * (right - left), 0.02 if panel.missing is None else 0.16
-    axes.set_xlim(left - 0.02 * (right - left), right + room * (right - left))
+    missing_at, margin = right + 0.09 * (right - left), 0.02 if panel.missing is None else 0.16
+    axes.set_xlim(left - 0.02 * (right - left), right + margin * (right - left))
     style.few_ticks(axes.xaxis, values)
     if len(values) <= 4:
         axes.xaxis.set_ticks(values)
@@ -86,15 +86,15 @@ def _draw_points(axes: Any, panel: Curve, heights: tuple[float, float]) -> None:
     axis, n_outputs = panel.axis, panel.mean.shape[1]
     is_by_effect = n_outputs == 1 and not axis.is_ordered
     order = np.argsort(panel.mean[:, 0], kind="stable") if is_by_effect else np.arange(len(axis.values))[::-1]
-    places = np.arange(len(order))
+    positions = np.arange(len(order))
     for k, (look, marker) in enumerate(zip(style.SERIES[:n_outputs], style.MARKERS, strict=False)):
-        away = places + 0.5 * ((k + 0.5) / n_outputs - 0.5)
-        axes.hlines(away, panel.low[order, k], panel.high[order, k], color=look["color"], alpha=0.35, linewidth=2)
+        offsets = positions + 0.5 * ((k + 0.5) / n_outputs - 0.5)
+        axes.hlines(offsets, panel.low[order, k], panel.high[order, k], color=look["color"], alpha=0.35, linewidth=2)
         line = {**look, "linewidth": 0.9} if axis.is_ordered else {"color": look["color"], "linewidth": 0.0}
-        axes.plot(panel.mean[order, k], away, marker=marker, markersize=3.2, **line)
+        axes.plot(panel.mean[order, k], offsets, marker=marker, markersize=3.2, **line)
     shares = [f"{100 * share:.0f} %" if share >= 0.005 else "<1 %" for share in axis.shares]
     labels = [f"{style.escaped(style.shortened(axis.labels[k], LONGEST))} {shares[k]}" for k in order]
-    axes.set_yticks(places, labels, size=TINY)
+    axes.set_yticks(positions, labels, size=TINY)
     axes.set_ylim(-0.6, len(order) - 0.4)
     low, high = heights
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))

@@ -1,4 +1,4 @@
-"""Figures as files, and as SVG in a page. The same figure gives the same bytes."""
+"""Figures as files, and as SVG in a page. Output is reproducible to the byte."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
 from tunefree.plotting.style import DARK, SOFT
 
-DPI = 200  # of the layout, too, so that labels have the room that they take
+DPI = 200  # also for the layout, so that labels fit
 KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
-DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
+DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # no dates, for reproducible output
 RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
 TEXTS = "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"
 RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0, "font.sans-serif": ["DejaVu Sans", "Verdana"]}
 RC_OF_PAGES |= dict.fromkeys(TEXTS, DARK) | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
-# Parts of a file that a page has no use for, ids and references to them, and needless digits in tags.
+# Parts of a file that a page does not need, ids and references to them, and superfluous digits in tags.
 UNUSED = re.compile(r"(?s)<!--.*?-->|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>")
 IDS, DIGITS = re.compile(r'( id="|url\(#|href="#)'), re.compile(r"(\.\d\d)\d+(?=[^<>]*>)")
 
-Draw = Callable[[Any], Any]  # on a matplotlib figure
+Draw = Callable[[Any], Any]  # draws on a matplotlib figure
 
 
 def is_installed() -> bool:
-    """Whether there is matplotlib."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def check(path: Path) -> None:
     """Raise an error if a picture cannot be drawn, before anything is computed for it.
 
-    Raises a ModelError if the file's extension is not that of a picture, it cannot be written, or matplotlib is not
-    installed.
+    Raises a ModelError for another extension, a file that cannot be written, and without matplotlib.
     """
     if path.suffix.lower() not in KINDS:
         raise ModelError(f"{path}: pictures are written as {', '.join(KINDS)}; name the file so")
@@ -61,16 +60,16 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
 
 
 def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, prefix: str) -> str:
-    """A figure as an element of a page.
+    """Render a figure as an SVG element of a page.
 
     ``inches``: width and height, which give the ratio of the sides and the relative size of text.
-    ``title``, ``description``: for those who do not see it.
+    ``title``, ``description``: for screen readers.
     ``prefix``: makes ids unique in a page.
     """
-    written = io.StringIO()
+    buffer = io.StringIO()
     with _figure(draw, inches, RC_OF_PAGES) as figure:
-        figure.savefig(written, format="svg", metadata=DATES["svg"], transparent=True)
-    text = UNUSED.sub("", written.getvalue()).replace("xlink:href", "href")
+        figure.savefig(buffer, format="svg", metadata=DATES["svg"], transparent=True)
+    text = UNUSED.sub("", buffer.getvalue()).replace("xlink:href", "href")
     box, body = re.search(r'viewBox="[^"]*"', text), text[text.index(">", text.index("<svg")) + 1 :]
     body = DIGITS.sub(r"\1", IDS.sub(rf"\1{prefix}-", re.sub(r"\s*\n\s*", " ", body)))
     names = f'<title id="{prefix}-t">{escape(title)}</title><desc id="{prefix}-d">{escape(description)}</desc>'
@@ -79,7 +78,7 @@ def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, p
 
 @contextmanager
 def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> Iterator[Any]:
-    """A figure that is drawn and laid out, while its style holds."""
+    """A drawn figure with its layout; the style is active inside the context."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -87,7 +86,7 @@ def _figure(draw: Draw, inches: tuple[float, float], style: dict[Any, Any]) -> I
         figure = Figure(figsize=inches, dpi=DPI, layout="constrained")
         draw(figure)
         layout: Any = figure.get_layout_engine()
-        layout.execute(figure)  # once, and not whenever it is drawn
+        layout.execute(figure)  # run once, not whenever the figure is drawn
         figure.set_layout_engine("none")
         for axes in figure.axes:
             edges: Any = [round(edge, 6) for edge in axes.get_position().bounds]  # the solver's last digits vary

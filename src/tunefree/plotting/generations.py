@@ -25,7 +25,7 @@ class Group(NamedTuple):
     """Members whose weights are drawn as one area."""
 
     name: str
-    places: list[int]  # in the mixture
+    indices: list[int]  # in the mixture
     style: dict[str, Any]
 
 
@@ -34,14 +34,14 @@ def groups_of(pool: Pool) -> list[Group]:
     slots, areas = pool.members.slots, []
     for kind in kinds_in(slots):
         for age, name in enumerate(AGES):
-            places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
+            indices = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
             look = {"facecolor": OF_KINDS.get(kind, OF_OTHERS)[age], "hatch": HATCHES[name]}
-            areas.append(Group(f"all rows: {kind}, {name}", places, look))
+            areas.append(Group(f"all rows: {kind}, {name}", indices, look))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
-        places = [place for slot, place in slots.items() if slot.clock == length]
-        areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))
-    places = [place for slot, place in slots.items() if slot.kind == LINEAR]
-    areas.append(Group("all rows: linear", places, {"facecolor": style.PALE, "hatch": "----"}))
+        indices = [index for slot, index in slots.items() if slot.clock == length]
+        areas.append(Group(f"latest {length:,} rows", indices, {"facecolor": color}))
+    indices = [index for slot, index in slots.items() if slot.kind == LINEAR]
+    areas.append(Group("all rows: linear", indices, {"facecolor": style.PALE, "hatch": "----"}))
     online = list(range(len(pool.members.names) - len(slots)))
     return [*areas, Group("online linear", online, {"facecolor": style.GREY})]
 
@@ -49,7 +49,7 @@ def groups_of(pool: Pool) -> list[Group]:
 def draw_weights(axes: Any, pool: Pool) -> None:
     """Draw stacked areas of weights, and above them a triangle where generations of all rows took over."""
     record, groups = pool.context.record, groups_of(pool)
-    heights = [record.weights[:, group.places].sum(axis=1) for group in groups]
+    heights = [record.weights[:, group.indices].sum(axis=1) for group in groups]
     edges = np.cumsum([np.zeros(len(record.rows)), *heights], axis=0)
     for group, bottom, top in zip(groups, edges[:-1], edges[1:], strict=True):
         axes.fill_between(record.rows, bottom, top, label=group.name, **EDGES, **group.style)

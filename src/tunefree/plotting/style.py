@@ -1,7 +1,7 @@
 """The style of all charts: palette, axes, and numbers on axes.
 
-The colours are those of Okabe, Ito: Color universal design (2008), which the colour-blind can tell apart. Dashes,
-markers and hatches distinguish what is drawn in black and white.
+The palette of Okabe and Ito (Color universal design, 2008) is suitable for colour-blind readers. Dashes, markers and
+hatches distinguish lines and areas in black and white.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def simplify(axes: Any, grid: str = "y", width: float = 0.6) -> None:
 
 
 def span(values: Any, margin: float = 0.0) -> tuple[float, float]:
-    """The range of the finite values with a margin; it is not empty.
+    """The range of the finite values with a margin; never empty.
 
     >>> span([1.0, 3.0, np.nan], 0.25), span([2.0]), span([])
     ((0.5, 3.5), (1.0, 3.0), (0.0, 1.0))
@@ -59,7 +59,7 @@ def span(values: Any, margin: float = 0.0) -> tuple[float, float]:
 
 
 def few_ticks(side: Any, values: Any, most: int = 4) -> None:
-    """A few ticks with plain numbers on an axis."""
+    """Set a few ticks with plain numbers on an axis."""
     from matplotlib.ticker import MaxNLocator
 
     side.set_major_locator(MaxNLocator(most, min_n_ticks=3, steps=[1, 2, 2.5, 5, 10]))
@@ -67,20 +67,20 @@ def few_ticks(side: Any, values: Any, most: int = 4) -> None:
 
 
 def plain_numbers(side: Any, values: Any) -> None:
-    """Numbers of an axis without an exponent where these values allow it, and no numbers at minor ticks."""
+    """Format numbers of an axis without exponents if the values allow it, and hide numbers of minor ticks."""
     largest = float(np.abs(np.asarray(values, np.float64)).max(initial=0.0))
     side.set_major_formatter(lambda value, _: f"{value:,.10g}" if 1e-4 < largest < 1e7 else f"{value:.3g}")
     side.set_minor_formatter(lambda value, _: "")
 
 
 def counts(side: Any) -> None:
-    """Counts on an axis, with commas."""
+    """Format counts on an axis with commas."""
     side.set_major_formatter(lambda count, _: f"{count:,.0f}")
     side.set_minor_formatter(lambda count, _: "")
 
 
 def shortened(text: str, most: int) -> str:
-    """A text, cut to at most ``most`` characters.
+    """Truncate a text to at most ``most`` characters.
 
     >>> shortened("Adm-clerical", 19), shortened("Outlying-US(Guam-USVI-etc)", 19)
     ('Adm-clerical', 'Outlying-US(Guam-U…')

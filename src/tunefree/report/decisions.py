@@ -1,13 +1,13 @@
 """Decisions by the probability of a class: hits and misses at a threshold, their costs, and their net benefit.
 
-A row is acted on where the probability p of the class is at least the threshold t. If a false alarm costs c1 and a miss
-c0, acting is cheaper where p >= c1 / (c1 + c0). Vickers and Elkin (Decision curve analysis, Medical Decision Making
-2006) turn this round: who acts from t on holds a miss to be (1 - t) / t times as bad as a false alarm. In units of a
-hit among n rows, the net benefit is
+A row is acted on if the probability p of the class is at least the threshold t. If a false alarm costs c1 and a miss
+c0, acting is cheaper if p >= c1 / (c1 + c0). Vickers and Elkin (Decision curve analysis, Medical Decision Making 2006)
+invert this: a threshold t implies that a miss is (1 - t) / t times as bad as a false alarm. For n rows, in units of a
+hit, the net benefit is
 
     hits / n - false alarms / n * t / (1 - t).
 
-It is compared with that of acting on all rows, and on none, which is 0.
+It is compared with the net benefit of acting on all rows, and of acting on none, which is 0.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table, o
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, Format
 from tunefree.workflows.metrics import Measure, Ranking, Scored, mean_interval, share_of
 
-THRESHOLDS = np.arange(1, 100) / 100.0  # of the curve of net benefit
-EVERY = 10  # threshold of this curve that people see
-MOST_POINTS = 200  # of a curve
-EVEN = 0.5  # the threshold of decisions for the more probable of two classes
+THRESHOLDS = np.arange(1, 100) / 100.0  # thresholds of the curve of net benefit
+EVERY = 10  # step between thresholds in text output
+MOST_POINTS = 200  # points of a curve
+EVEN = 0.5  # the threshold that selects the more probable of two classes
 COST, THRESHOLD, BENEFIT = Format(".4f"), Format(".3g"), Format("+.4f")
 SHARES = ("acted on", "sensitivity", "specificity", "positive predictive value", "negative predictive value")
 NOTE = "Rows are acted on where the probability is at least the threshold. Intervals: 95 %, Wilson's."
@@ -53,7 +53,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str | dict[str, float]) -> Costs:
-        """The costs in a text, or by their names; a ModelError if it says anything else.
+        """Parse costs from a string or a dict; a ModelError if they are malformed.
 
         >>> Costs.parsed("fp=1,fn=5") == Costs.parsed({"fp": 1, "fn": 5}) == Costs(1.0, 5.0)
         True
@@ -72,7 +72,7 @@ class Costs(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """The probability from which on acting costs less, if probabilities are calibrated."""
+        """The smallest probability for which acting costs less, if probabilities are calibrated."""
         return 1.0 / (1.0 + self.fn / self.fp)
 
 
@@ -81,18 +81,18 @@ def decisions(
 ) -> list[Block]:
     """Decisions for a class by its probability, on scored rows: hits and misses, costs, curves and net benefit.
 
-    ``labels``: of the classes.
-    ``label``: of the class, as it is or as a text; of two classes by default the second.
-    ``threshold``: from which probability on rows are acted on; by default 1/2.
-    Raises a ModelError if the model predicts numbers, there is no such class, it is not named among more than two, or
-    ``threshold`` does not lie between 0 and 1.
+    ``labels``: the labels of all classes.
+    ``label``: the label of the class, possibly as text; by default the second of two classes.
+    ``threshold``: the smallest probability at which rows are acted on; by default 1/2.
+    Raises a ModelError if the model predicts numbers, the class does not exist, no class is given although there are
+    more than two, or ``threshold`` is not between 0 and 1.
 
     >>> codes, scores = np.array([0, 0, 1, 1]), np.array([[0.1], [0.6], [0.4], [0.9]])
     >>> scored = Scored(np.ones(4), {}, codes, np.zeros(4, int), scores, n_classes=2)
     >>> [(fact.name, fact.text()) for fact in decisions(scored, ["no", "yes"], costs=Costs(1.0, 5.0))[0].facts][-2:]
     [('threshold: least cost', '0.25'), ('cost of a row: least cost', '0.2500')]
     """
-    k = _place_of_class(scored, labels, label, threshold)
+    k = _index_of_class(scored, labels, label, threshold)
     rows = scored.part(scored.weight > 0.0)
     probability, is_of_class, weight = rows.probability_of(k), rows.codes == k, rows.weight
     share, ranking = share_of(is_of_class, weight, rows.groups), Ranking(probability)
@@ -126,8 +126,8 @@ def decisions(
     ]
 
 
-def _place_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold: float | None) -> int:
-    """The place of the class among ``labels``; an error where nothing can be decided."""
+def _index_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold: float | None) -> int:
+    """The index of the class in ``labels``; a ModelError if nothing can be decided."""
     if scored.codes is None:
         raise ModelError(
             "decisions are for classes, and this model predicts numbers; leave `cost`, `threshold` and `class` out"
@@ -146,8 +146,8 @@ def _place_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold
 
 
 def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: float, costs: Costs) -> float:
-    """The middle between the probabilities where the cost is least; of several, the nearest to ``costs.threshold``."""
-    unit = max(costs)  # no sum overflows
+    """The threshold of least cost, midway between probabilities; of several, the nearest to ``costs.threshold``."""
+    unit = max(costs)  # so that no sum overflows
     means = (costs.fp / unit * alarms + costs.fn / unit * (hits[-1] - hits)) / total
     ends = np.concatenate([[1.0], ranking.scores, [0.0]])
     middles = ((ends[:-1] + ends[1:]) / 2.0)[means == means.min()]
@@ -156,8 +156,8 @@ def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: flo
 
 def _cost(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray, costs: Costs) -> Measure:
     """The mean cost of a row."""
-    of_rows = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
-    cost = mean_interval(of_rows, rows.weight, rows.groups)
+    row_costs = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
+    cost = mean_interval(row_costs, rows.weight, rows.groups)
     return cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))
 
 
@@ -174,7 +174,7 @@ def _shares(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray) -> list
 
 
 def curves(hits: np.ndarray, alarms: np.ndarray) -> dict[str, np.ndarray]:
-    """The points (n, 2) of the ROC curve and of precision by hits, from sums of weights; none of rows of one kind."""
+    """Points (n, 2) of the ROC and the precision-recall curve, from cumulative weights; empty if a class is missing."""
     if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
         return {}
     shown = np.unique(np.linspace(0, len(hits) - 1, MOST_POINTS).astype(int))
@@ -184,7 +184,7 @@ def curves(hits: np.ndarray, alarms: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _charts_of_shares(label: Any, share: float, points: dict[str, np.ndarray]) -> list[Block]:
-    """The ROC curve, and precision by the share of the class that is hit."""
+    """Charts of the ROC curve and the precision-recall curve."""
     hit, charts = f"hits: share of {shortened(str(label), LONGEST)}", list[Block]()
     looks = {
         "roc": ("ROC curve", ("false alarms: share of the others", hit), (0.0, 1.0), OF_ROC),
@@ -197,7 +197,7 @@ def _charts_of_shares(label: Any, share: float, points: dict[str, np.ndarray]) -
 
 
 def _benefits(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray, share: float) -> list[Block]:
-    """The net benefit by threshold, as a picture and as a table."""
+    """The net benefit by threshold, as a chart and as a table."""
     thresholds, benefits = THRESHOLDS.tolist(), list[float]()
     for t in thresholds:
         worth = np.where(is_of_class, 1.0, -t / (1.0 - t))
@@ -205,8 +205,8 @@ def _benefits(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarr
     of_all = [share - (1.0 - share) * t / (1.0 - t) for t in thresholds]
     middle = len(thresholds) // 2
     described = f"At {thresholds[middle]:.2g}: this model {benefits[middle]:.3g}, all {of_all[middle]:.3g}."
-    named = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
-    draw = on_axes(draw_thresholds, thresholds, named, ("threshold", "net benefit"))
+    curves_by_name = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
+    draw = on_axes(draw_thresholds, thresholds, curves_by_name, ("threshold", "net benefit"))
     columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
     rows, shown = list(zip(thresholds, benefits, of_all, strict=True)), range(EVERY - 1, len(thresholds), EVERY)
     return [

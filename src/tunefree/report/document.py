@@ -1,8 +1,8 @@
 """Blocks of commands' output and reports: facts, tables, charts and notes.
 
-A fact and a cell of a table keep their values, and formats that make texts of them. Three renderers walk the blocks:
+Facts and cells of tables store a value and a format that converts it to text. Three renderers use the blocks, in
 :mod:`tunefree.report.rendering` (terminal and JSON) and :mod:`tunefree.report.page`, so that all show the same numbers.
-To show something new, add a fact or a column to a block; to add a kind of block, add it to each of the three.
+To show something new, add a fact or a column to a block; a new kind of block must be added to all renderers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from tunefree.report.formats import Format, text
 
-Write = Callable[[Any], str]  # makes a text of a value
-WIDE = 5.0, 3.3  # inches of a chart; those of more than 6 across are as wide as a page
+Write = Callable[[Any], str]  # converts a value to text
+WIDE = 5.0, 3.3  # size of a chart in inches; charts wider than 6 inches span the page
 
 
 class Fact(NamedTuple):
@@ -26,16 +26,16 @@ class Fact(NamedTuple):
     key: str = ""  # in JSON; by default the name
 
     def text(self) -> str:
-        """The value for people."""
+        """The formatted value."""
         return self.format(self.value)
 
     def interval(self) -> str:
-        """The interval of the value for people; empty where it has none."""
+        """The formatted interval of the value; empty if it has none."""
         return self.format.interval(self.value) if isinstance(self.format, Format) else ""
 
 
 def known(*facts: Fact) -> list[Fact]:
-    """The facts that have a value: no None, 0 or nothing."""
+    """The facts with a value that is not None, 0 or empty."""
     return [fact for fact in facts if fact.value]
 
 
@@ -45,7 +45,7 @@ class Facts(NamedTuple):
     facts: list[Fact]
     title: str = ""
     note: str = ""
-    key: str = ""  # in JSON, under which they are; by default they stand for themselves
+    key: str = ""  # in JSON; by default the facts are at the top level
 
 
 class Column(NamedTuple):
@@ -54,12 +54,12 @@ class Column(NamedTuple):
     title: str
     format: Write = text
     key: str = ""  # in JSON; by default the title
-    is_shown: bool = True  # to people; programs get all
-    has_words: bool = False  # whatever the format; else what has a format is set flush right
+    is_shown: bool = True  # in text output; JSON has all columns
+    has_words: bool = False  # left-aligned; other columns with a format are right-aligned
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is set flush right."""
+        """Whether the column is right-aligned."""
         return self.format is not text and not self.has_words
 
 
@@ -71,16 +71,16 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Any]]
     note: str = ""
     key: str = ""  # in JSON; by default the title
-    shown: Iterable[int] | None = None  # places of the rows for people; programs get all
-    is_open: bool = True  # else a page shows it on demand, and not on paper
-    is_wide: bool = False  # as wide as a page
+    shown: Iterable[int] | None = None  # indices of the rows in text output; JSON has all rows
+    is_open: bool = True  # otherwise folded on a page, and omitted in print
+    is_wide: bool = False  # spans the page
 
     def columns_shown(self) -> list[Column]:
-        """The columns for people."""
+        """The columns in text output."""
         return [column for column in self.columns if column.is_shown]
 
     def texts(self) -> list[list[str]]:
-        """The cells for people."""
+        """The cells in text output."""
         rows = self.rows if self.shown is None else [self.rows[k] for k in self.shown if k < len(self.rows)]
         pairs = [zip(self.columns, row, strict=True) for row in rows]
         return [[column.format(value) for column, value in row if column.is_shown] for row in pairs]
@@ -90,11 +90,11 @@ class Chart(NamedTuple):
     """A chart, drawn by matplotlib."""
 
     title: str
-    description: str  # for those who do not see it
-    draw: Callable[[Any], Any]  # on a matplotlib figure
+    description: str  # alternative text
+    draw: Callable[[Any], Any]  # draws on a matplotlib figure
     caption: str
     inches: tuple[float, float] = WIDE
-    key: str = ""  # of the data in JSON
+    key: str = ""  # key of the data in JSON
     data: Any = None
 
 
@@ -112,7 +112,7 @@ class Code(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Data that only programs read."""
+    """Data for JSON only."""
 
     key: str
     value: Any
@@ -127,7 +127,7 @@ class Section(NamedTuple):
     id: str
     title: str
     blocks: Sequence[Block]
-    folded: str = ""  # what a page shows of it; the blocks on demand, and not on paper
+    folded: str = ""  # the visible line if blocks are folded on a page, and omitted in print
 
 
 class Document(NamedTuple):
@@ -135,19 +135,19 @@ class Document(NamedTuple):
 
     title: str
     subtitle: str
-    summary: list[Fact]  # the few numbers that come first
+    summary: list[Fact]  # key numbers at the top
     sections: list[Section]
-    lead: str = ""  # what a colleague reads aloud
+    lead: str = ""  # summary in one sentence
     about: str = ""  # date, files and version
 
 
 def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
-    """A function that draws on a figure by one that draws on its only axes."""
+    """Convert a function that draws on axes to one that draws on a figure."""
     return lambda figure: draw(figure.subplots(), *arguments)
 
 
 def key_of(block: Any, name: str) -> str:
-    """The key of a fact, a column or a table in JSON: the one it has, or its name in letters of identifiers.
+    """The key of a fact, a column or a table in JSON: its own key, or its name as an identifier.
 
     >>> key_of(Fact("rows learned", 7), "rows learned"), key_of(Column("±", text, "standard_error"), "±")
     ('rows_learned', 'standard_error')

@@ -17,9 +17,9 @@ NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is
 
 
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
-    """Why rows were skipped: for each reason where the first row is, and how many there are; empty if none were.
+    """A table of the reasons for skipped rows, with first row and number of rows; empty if no row was skipped.
 
-    ``where``: what the rows are of.
+    ``where``: the source of the rows, for the title.
 
     >>> tables_of_reasons([Reason("… is not a number", "age", 1200, "a.csv", 7)])[0].texts()
     [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
@@ -31,7 +31,7 @@ def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
 
 
 def rows_of(bad: BadRows) -> list[Block]:
-    """Counts and reasons of skipped rows, and oddities of the used ones, for programs."""
+    """Counts and reasons of skipped rows, and oddities of used rows, for JSON."""
     blocks: list[Block] = [Facts([Fact("rows skipped", bad.tally.count, COUNT, "skipped")])]
     for name, reasons in (("reasons", bad.tally.reasons), ("oddities", bad.tally.oddities)):
         texts = [{name: as_options(getattr(reason, name)) for name in ("problem", "remedy")} for reason in reasons]
@@ -40,9 +40,9 @@ def rows_of(bad: BadRows) -> list[Block]:
 
 
 def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Block]:
-    """Findings about rows and classes as warnings, and those about columns as notes.
+    """Findings about rows and classes as warnings, and findings about columns as notes.
 
-    ``has_sentences``: whether these end in a full stop.
+    ``has_sentences``: whether notes end in a full stop.
     """
     end = "." if has_sentences else ""
     notes: list[Block] = []
@@ -54,7 +54,7 @@ def notes_of(items: Iterable[Finding], has_sentences: bool = False) -> list[Bloc
 
 
 def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
-    """Findings; ``skipped`` has the rows of each source that could not be used."""
+    """The section on findings; ``skipped``: the tally of unusable rows of each source."""
     blocks = notes_of(findings(trained), has_sentences=True)
     for where, tally in skipped.items():
         lines = [] if where == "Training data" else [f"{finding}." for finding in oddity_findings(tally.oddities)]

@@ -1,4 +1,4 @@
-"""Formats of numbers and models as text: a fact keeps its number, and the format that makes a text of it."""
+"""Formats of numbers and models as text; a fact stores a number and its format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABSENT = "-"
 
 @dataclass(frozen=True)
 class Format:
-    """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
+    """A format of numbers, and of the value of a :class:`tunefree.workflows.metrics.Measure`.
 
     The ends of an interval have as many decimals as the value.
 
@@ -29,11 +29,11 @@ class Format:
     ('54,321', '0.08479 to 0.10000', '1.000e-07')
     """
 
-    spec: str = ""  # as of Python's `format`; empty for significant digits
-    scale: float = 1.0  # of the number
-    unit: str = ""  # behind it
+    spec: str = ""  # Python format specification; empty for significant digits
+    scale: float = 1.0  # factor of the number
+    unit: str = ""  # suffix
     digits: int = 4
-    sign: str = ""  # "+" if positive numbers have their sign, too
+    sign: str = ""  # "+" to write the sign of positive numbers
 
     def __call__(self, value: Any) -> str:
         number = value.value if isinstance(value, Measure) else value
@@ -49,14 +49,14 @@ class Format:
         return f"{self.sign},.{max(self.digits - 1 - math.floor(math.log10(size)), 0) if size else self.digits}f"
 
     def interval(self, measure: Any) -> str:
-        """The interval of a measure, empty where it is unknown, and of other values."""
+        """The interval of a measure; empty if unknown, and for other values."""
         if not isinstance(measure, Measure) or measure.low is None or measure.high is None:
             return ""
         spec = self.spec_of(measure.value)
         return f"{self.scale * measure.low:{spec}} to {self.scale * measure.high:{spec}}{self.unit}"
 
     def with_ends(self, measure: Measure | None) -> str:
-        """The value of a measure and its interval in brackets, which have no unit of their own.
+        """The value of a measure with its interval in brackets, without the unit inside.
 
         >>> PERCENT.with_ends(Measure(0.5, 0.4, 0.6)), PERCENT.with_ends(None)
         ('50.00 % (40.00 to 60.00)', '-')
@@ -73,7 +73,7 @@ class Format:
 
 
 COUNT = Format(",.0f")
-WEIGHT = Format(",.6g")  # of rows
+WEIGHT = Format(",.6g")  # sums of row weights
 PERCENT, TENTHS_OF_PERCENT = Format(".2f", 100.0, " %"), Format(".1f", 100.0, " %")
 SHARE = Format("", 100.0, " %", digits=3)
 FIGURES = Format()  # four significant digits
@@ -83,12 +83,12 @@ RATIO = Format(".2f")
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a value is None or no number."""
+    """Whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def weight(total: Any) -> str:
-    """A sum of weights of rows, which is a count where all are 1.
+    """Format a sum of row weights, as a count if it is an integer.
 
     >>> weight(1200.0), weight(0.5)
     ('1,200', '0.5')
@@ -107,14 +107,14 @@ def with_error(number: float, error: float) -> str:
 
 
 def text(value: Any) -> str:
-    """A value as it is; names are separated by commas."""
+    """Convert a value to text; names are separated by commas."""
     if is_absent(value):
         return ABSENT
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def first(n: int, counts: bool = False) -> Any:
-    """A format of lists that writes the first names, as many as this, and perhaps how many there are if not all.
+    """A format of lists that writes the first ``n`` names, with the total number of longer lists if ``counts``.
 
     >>> first(2)(["a", "b", "c"]), first(3)([1, 2]), first(2, True)(["a", "b", "c"])
     ('a, b, ...', '1, 2', '3: a, b, ...')
@@ -142,9 +142,9 @@ def loss_name(model: Any) -> str:
 
 
 def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
-    """A phrase on the weights of rows; empty where they count equally.
+    """A phrase on the weights of rows; empty if they are equal.
 
-    ``weight`` (n,): of the rows; by default there are weights where the plan names their column.
+    ``weight``: the weights (n,) of the rows; by default rows are weighted if the plan names a column.
 
     >>> weights_named(Plan(sample_weight="w")), weights_named(Plan(sample_weight="w"), np.ones(3))
     ("column 'w'", '')
@@ -169,7 +169,7 @@ def describe(trained: Trained) -> str:
 
 
 def without_weights(model: Any) -> str:
-    """Why features have no weights in a model, as a sentence."""
+    """The reason why features have no weights in a model, as a sentence."""
     if model.pool is not None:
         return "Features have no weights: the model is a mixture of trees and linear learners."
     support = model.n_support if model.kind == "path" else model.predictor.bank.n_support
@@ -177,7 +177,7 @@ def without_weights(model: Any) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text that begins with a capital.
+    """Capitalise the first letter of a text.
 
     >>> sentence("from Bath")
     'From Bath'

@@ -27,7 +27,7 @@ SHARE = Format(".4f")
 
 
 def guarantees(trained: Trained) -> Section:
-    """A section of the guarantees of the pass."""
+    """The section on the guarantees of the pass."""
     try:
         blocks = certificates(trained)
     except ModelError as error:
@@ -36,16 +36,16 @@ def guarantees(trained: Trained) -> Section:
 
 
 def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None) -> list[Block]:
-    """All guarantees that the sums kept during the pass prove.
+    """Blocks of all guarantees that follow from the statistics of the pass.
 
-    ``weights``: a CSV file of a linear model, as of :func:`tunefree.workflows.certification.read_weights`.
+    ``weights``: a CSV file of a linear model, see :func:`tunefree.workflows.certification.read_weights`.
     Raises a ModelError if the model has seen no rows, and a DataError if the weights cannot be used.
     """
     model, certificate = trained.model, trained.model.certificate()
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
-    # The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
-    # row that is learned in several rounds those before each of them.
+    # The certificate has other predictions for two kinds of rows: 0 for rows that kernel learners hold back, and the
+    # predictions before each round for a heavy row that is learned in several rounds.
     metrics = trained.progress.progressive[0]
     mean = metrics.mean_loss() if metrics.weight > 0.0 else certificate.loss / certificate.weight
     facts = [Fact("rows", certificate.rounds, COUNT), *known(Fact("weighted by", weights_named(trained.plan)))]
@@ -68,7 +68,7 @@ def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None
 
 
 def bounds(trained: Trained) -> list[Block]:
-    """Losses that no linear model can have, by radius, where rows were seen."""
+    """Lower bounds on the loss of every linear model, by radius; empty without rows."""
     certificate = trained.model.certificate()
     if certificate.rounds == 0:
         return []
@@ -81,7 +81,7 @@ def bounds(trained: Trained) -> list[Block]:
 
 
 def _coverage(records: Sequence[ConformalRecord], title: str) -> list[Block]:
-    """How often intervals, or sets, that followed the stream covered the next row, over all contexts."""
+    """The coverage of the next row by adaptive intervals or sets, over all contexts."""
     n = sum(int(record.adaptive.rows[0]) for record in records)
     if not n:
         return []
@@ -99,7 +99,7 @@ def _coverage(records: Sequence[ConformalRecord], title: str) -> list[Block]:
 
 
 def _mixing(mixtures: Sequence[Mixture]) -> list[Block]:
-    """The cost of mixing, summed over the contexts, where rows count by weight; none if one member predicts alone."""
+    """The cost of mixing, weighted over all contexts; empty if one member predicts alone."""
     if not mixtures:
         return []
     accounts = [(mixture.account, int(mixture.top.rounds[0])) for mixture in mixtures]
@@ -116,13 +116,13 @@ def _mixing(mixtures: Sequence[Mixture]) -> list[Block]:
 
 
 def _risk(trained: Trained) -> list[Block]:
-    """Bounds on the loss of rows to come, without rows that chose a kernel, or why there are none."""
+    """Bounds on the loss of future rows, without rows that chose a kernel, or the reason why there are none."""
     doubts, pool = [str(finding) for finding in order_findings(trained)], trained.model.pool
     if pool is not None and pool.members.has_groups:
         doubts.append("Rows of a group depend on each other.")
     if doubts:
-        said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(doubts[0])} {said}", "warning")]
+        consequence = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
+        return [Note(f"{sentence(doubts[0])} {consequence}", "warning")]
     risks: dict[str, Any] = {name: risk for name, risk in trained.model.record.risks.items() if risk.rows}
     bounded = {name: bound for name, risk in risks.items() if (bound := risk.bound(DELTA)) is not None}
     if not bounded:

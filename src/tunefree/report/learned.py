@@ -45,24 +45,24 @@ from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 from tunefree.workflows.findings import findings, missing_shares
 
 MOST_NAMED = 8
-OPEN = 24  # columns of a table that is shown at once
+OPEN = 24  # columns up to which a table is not folded
 HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
 OF_ALL = "To list all members, columns and features: --top 0."
-MOST = 400  # columns that are listed
+MOST = 400  # listed columns
 PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
-MOST_RISES = 20  # rises that people see
+MOST_RISES = 20  # rises in text output
 OF_RISES = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
     f" sees rises of the loss and nothing else. Columns are compared by tests of level {LEVEL_OF_COLUMNS:g} for all"
     " together."
 )
-# Of a rise, for programs.
+# Fields of a rise that only JSON has.
 RISE_FIELDS = ("row in file", "rows", "rows before", "rows compared", "columns compared", "changed")
-MOST_CLASSES = 12  # that are named
+MOST_CLASSES = 12  # named classes
 
 
 def facts_of_columns(trained: Trained) -> list[Fact]:
-    """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
+    """The columns of each kind, those with an unusual format first; empty without columns."""
     kinds: dict[str, list[Any]] = {}
     for column in _columns(trained):
         kinds.setdefault(column.kind, []).append(column)
@@ -84,7 +84,7 @@ def _columns(trained: Trained) -> list[Any]:
 
 
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
-    """A table of columns, their types and missing values; people see ``most`` rows of it (0: all), if any."""
+    """A table of columns, their kinds and missing values, if any; text output has ``most`` rows (0: all)."""
     columns = _columns(trained)
     if not columns:
         return []
@@ -102,7 +102,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
-    """Blocks on how a training would read the columns of a source."""
+    """Blocks on how training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
     facts += [Fact("task", view.task, lambda task: task or "no target is named"), *known(Fact("why", view.why))]
     columns = [
@@ -121,18 +121,18 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 
 
 def learned(trained: Trained) -> Section:
-    """Facts about the rows and columns that a model was learned of."""
+    """The section on the rows and columns of the training data."""
     tables = table_of_columns(trained, MOST)
     facts = [
         fact for fact in facts_of_model(trained) if not (tables and fact.key.endswith("_columns"))
-    ]  # of which the table tells
+    ]  # these are in the table
     return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
-    """The end of a training: rows, losses, the file of the model, and what looks wrong.
+    """A summary after training: rows, losses, the model file, and findings.
 
-    ``for_programs``: with where the loss rose, and the bounds of the certificate.
+    ``for_programs``: whether to add rises of the loss and bounds of the certificate.
     """
     blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
     blocks += tables_of_reasons(trained.progress.tally.reasons)
@@ -141,7 +141,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 
 
 def facts_of_model(trained: Trained) -> list[Fact]:
-    """Facts about the target, the loss, the learner, the rows, and settings of trees, which later rows chose."""
+    """Facts about the target, the loss, the learner, the rows, and settings of trees chosen by later rows."""
     model, pool = trained.model, trained.model.pool
     facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += known(Fact("learned from", trained.progress.data))
@@ -158,7 +158,7 @@ def facts_of_model(trained: Trained) -> list[Fact]:
 
 
 def facts_of_rows(trained: Trained) -> list[Fact]:
-    """Facts about the rows, classes and columns that a model was learned of."""
+    """Facts about the rows, classes and columns of the training data."""
     model, progress, plan = trained.model, trained.progress, trained.plan
     rows = progress.progressive[0].rows if progress.progressive else progress.rows
     kept, all_rows = (0, 0) if model.pool is None else model.pool.kept_rows
@@ -182,30 +182,30 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
 
 
 def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
-    """Facts about monotone columns, and the members that are left out for them."""
+    """A phrase on monotone columns, and the members that are left out for them."""
     goal = "the prediction" if (last := last_class(model.classes)) is None else f"the probability of {last!r}"
-    changes = ", ".join(f"{'rises' if one.sign > 0 else 'falls'} with '{one.name}'" for one in monotone)
+    changes = ", ".join(f"{'rises' if column.sign > 0 else 'falls'} with '{column.name}'" for column in monotone)
     kinds = {slot.kind for slot in model.pool.members.slots}
-    without = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
-    return f"{goal} {changes}; without {without} and learners on leaves"
+    left_out = ", ".join(f"{kind} trees" for kind in (*TREES, *registered()) if kind not in kinds)
+    return f"{goal} {changes}; without {left_out} and learners on leaves"
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Mean loss and error of the first pass, the loss to expect of new rows, and the number of rises.
+    """Mean loss and error of the first pass, the estimated loss on new rows, and the number of rises.
 
-    Formats say where a sum has ended at the largest number.
+    Formats mark means of sums that have reached the largest number.
     """
     model, metrics = trained.model, trained.progress.progressive[0]
     counted = " (after the first row)" if model.task == "regression" else ""
-    named, facts = names_of_losses(model), list[Fact]()
+    names, facts = names_of_losses(model), list[Fact]()
     sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
-    for (title, write), (name, mean, total) in zip(named, sums, strict=True):
+    for (title, write), (name, mean, total) in zip(names, sums, strict=True):
         over = "over " if total >= MOST_SUMMED else ""
         facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
-            Fact(f"estimated {named[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
+            Fact(f"estimated {names[0][0]} on {rows}", estimate.loss, FIGURES, "estimated_loss"),
             Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
         ]
     if trained.rises is not None:
@@ -241,15 +241,15 @@ def tables_of_passes(trained: Trained) -> list[Table]:
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
-    """The rises of the loss; an empty list for programs if there are none, and nothing where they are not known."""
+    """The rises of the loss; an empty list for JSON if there are none, and no block if they are unknown."""
     rises = drifts_of(trained)
     if not rises:
         return [Data("drifts", [])] if trained.rises is not None else []
     columns = [Column("row", COUNT), Column("file"), Column("time"), Column("loss before", FIGURES, "loss_before")]
     columns += [Column("loss after", FIGURES, "loss"), Column("changed most")]
     columns += [Column(title, str, title.replace(" ", "_"), False) for title in RISE_FIELDS]
-    named = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
-    rows = [[rise[key_of(column, column.title)] for column in columns] for rise in named]
+    described = [{**rise, "changed_most": changed_most(rise).removeprefix("changed most: ")} for rise in rises]
+    rows = [[rise[key_of(column, column.title)] for column in columns] for rise in described]
     return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
 
 
@@ -269,7 +269,7 @@ def command_of(plan: Plan) -> str:
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:
-    """A section on how to make the model again, with versions; ``digest`` is the checksum that its file holds."""
+    """The section on how to reproduce the model, with versions; ``digest``: the checksum in the model file."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
     facts += known(Fact("checksum of the model (SHA-256)", digest, key="checksum"))
@@ -286,10 +286,10 @@ def blocks_of_model(
 ) -> list[Block]:
     """Rows, losses, members, and the ``top`` columns and features (0: all).
 
-    ``is_brief``: whether members are only named, and a line says how all are listed.
+    ``is_brief``: whether members are only named, with a note on how to list all.
     """
     model, tables = trained.model, [] if is_brief else table_of_columns(trained, top)
-    if hasattr(model, "facts"):  # of another kind than those of this package
+    if hasattr(model, "facts"):  # a kind of model from another package
         blocks: list[Block] = [Facts(model.facts(trained)), *tables]
     else:
         blocks = [

@@ -1,4 +1,4 @@
-"""The weights of the members, over the stream and at its end, and the losses they follow."""
+"""The weights and losses of the members, along the stream and at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, TWO, with_error
 
-MOST_NAMED = 3  # members, where they are folded
+MOST_NAMED = 3  # members named in the folded section
 JUDGED = (
     "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
     " judge the member; ±: its standard error. Members are judged by different rows, since not all were there from the"
@@ -35,7 +35,7 @@ TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 
 def members(trained: Trained) -> Section | None:
-    """Who learned; None of a single learner."""
+    """The section on members; None for a single learner."""
     model = trained.model
     if model.pool is None and len(model.predictor.shares()) < 2:
         return None
@@ -45,9 +45,9 @@ def members(trained: Trained) -> Section | None:
 def in_brief(model: Any) -> str:
     """A phrase on the number of members and on the members with the largest weights."""
     shares = _by_weight(model)
-    named = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
+    largest = ", ".join(f"{name} {TENTHS_OF_PERCENT(share)}" for name, share in shares[:MOST_NAMED])
     several = f"{len(shares)} members with their weights; the largest"
-    return f"{several if len(shares) > 1 else 'one member'}: {named}"
+    return f"{several if len(shares) > 1 else 'one member'}: {largest}"
 
 
 def _by_weight(model: Any) -> list[tuple[str, float]]:
@@ -55,7 +55,7 @@ def _by_weight(model: Any) -> list[tuple[str, float]]:
 
 
 def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
-    """The ``top`` members (0: all) with their weights and losses, and the mixture that predicts rows to come."""
+    """The ``top`` members (0: all) with their weights and losses, and the mixture that predicts future rows."""
     columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
     if (pool := model.pool) is None:
         weights = _by_weight(model)
@@ -70,11 +70,11 @@ def blocks_of_members(model: Any, top: int = 0) -> list[Block]:
 
 
 def _chart(pool: Pool) -> list[Chart]:
-    """Weights over the stream; none of too few rows."""
+    """The chart of weights along the stream; empty for too few rows."""
     record = pool.context.record
     if len(record.rows) < 2:
         return []
-    last = [(group.name, record.weights[-1, group.places].sum()) for group in groups_of(pool)]
+    last = [(group.name, record.weights[-1, group.indices].sum()) for group in groups_of(pool)]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
 
     def draw(figure: Any) -> None:
@@ -88,7 +88,7 @@ def _chart(pool: Pool) -> list[Chart]:
 
 
 def choice_of_rows_to_come(pool: Pool) -> str:
-    """Sentences on the mixture that predicts rows to come, and how it was judged.
+    """Sentences on the mixture that predicts future rows, and its evaluation.
 
     >>> from tunefree.pool.model import Model
     >>> choice_of_rows_to_come(Model("classification").pool)

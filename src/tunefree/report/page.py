@@ -1,4 +1,4 @@
-"""A report of a model as one HTML file: no network, no script, for screens light and dark and for A4."""
+"""A report of a model as one HTML file without network access or scripts, for light and dark screens and A4 paper."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from tunefree.workflows.paired import PairedComparison, goal_in_words
 from tunefree.workflows.peers import beside_constant
 
 NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
-MOST_TILES = 6  # numbers that come first
-INTERVAL = 0.9  # coverage of the intervals that are measured
-OF_TESTS = ("error", "log_loss", "auc", "r2", "root_mean_squared_error", "mean_absolute_error")  # metrics among them
+MOST_TILES = 6  # numbers in the summary
+INTERVAL = 0.9  # coverage of the evaluated intervals
+OF_TESTS = ("error", "log_loss", "auc", "r2", "root_mean_squared_error", "mean_absolute_error")  # of the summary
 
 
 def report(
@@ -51,11 +51,11 @@ def report(
     """The report of a model.
 
     ``test``: path, paths, Source or table with known targets.
-    ``bad``: what happens to test rows that cannot be used; by default the first raises an error.
-    ``digest``: the checksum that the model's file holds.
-    ``costs``: of mistakes on the test data, by which decisions for a class are judged.
-    ``label``: the class to decide on; of two classes by default the second.
-    ``train``: the rows that the model learned, for peers that learn them, too; else it stands beside a constant.
+    ``bad``: the handling of test rows that cannot be used; by default the first raises an error.
+    ``digest``: the checksum in the model file.
+    ``costs``: costs of wrong decisions, to evaluate decisions for a class on the test data.
+    ``label``: the class to decide on; by default the second of two classes.
+    ``train``: the training rows, to compare with peers that learn them; by default with a constant.
 
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
@@ -100,14 +100,14 @@ def report(
 
 
 def today() -> str:
-    """The date of a report, which the environment may name (https://reproducible-builds.org/specs/source-date-epoch)."""
+    """The date of a report; for the variable see https://reproducible-builds.org/specs/source-date-epoch."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     day = date.today() if seconds is None else datetime.fromtimestamp(int(seconds), UTC).date()
     return f"{day:%-d %B %Y}"
 
 
 def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedComparison | None) -> str:
-    """A sentence on how well a model predicts; without a comparison, on the rows that it learned."""
+    """A sentence on how well a model predicts, from the comparison, the test data or the training rows."""
     if comparison is not None:
         coverage = None if tested is None else tested.measures.get("interval_coverage")
         if coverage is None:
@@ -128,10 +128,10 @@ def _sentence(trained: Trained, tested: Evaluation | None, comparison: PairedCom
 def _beside(
     trained: Trained, tested: Evaluation, test: Source, train: Any, bad: BadRows, group: str | None
 ) -> PairedComparison | None:
-    """The model beside peers that learn the same rows, or a constant; None of a loss that has no constant."""
+    """The comparison with peers that learn the same rows, or with a constant; None for a loss without a constant."""
     if train is not None:
-        again = BadRows(bad.skip, skip_unlabelled=None)
-        learned, judged = (trials.read(source, trained.plan, again, trained) for source in (open_source(train), test))
+        policy = BadRows(bad.skip, skip_unlabelled=None)
+        learned, judged = (trials.read(source, trained.plan, policy, trained) for source in (open_source(train), test))
         return trials.compare(judged, {"tunefree": trained}, learned, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)
 
@@ -158,7 +158,7 @@ class Page:
 
 
 def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Page:
-    """The report of a model as a page; ``cost`` as of the command, and the others as of :func:`report`."""
+    """The report of a model as a page; ``cost`` is as in the command, other parameters as in :func:`report`."""
     for name, value in (("train", train), ("cost", cost), ("class_", class_)):
         if test is None and value is not None:
             raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
@@ -176,7 +176,7 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
 
 
 def html(document: Document) -> str:
-    """A document as a page of HTML; without matplotlib it has no charts, and says what to install."""
+    """Render a document as HTML; without matplotlib, a note on what to install replaces the charts."""
     remedy = "" if files.is_installed() else NO_CHARTS
     text: str = _template().render(document=document, without_charts=remedy)
     return text
@@ -184,7 +184,7 @@ def html(document: Document) -> str:
 
 @cache
 def _template() -> Any:
-    """The template; jinja2 is imported when it is needed."""
+    """The page template; jinja2 is imported only when needed."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folder = Path(__file__).parent / "templates"
@@ -199,7 +199,7 @@ def _template() -> Any:
 
 
 def write(document: Document, path: str | os.PathLike[str]) -> None:
-    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment."""
+    """Write a document to a file; an existing file is replaced atomically."""
     text = html(document)
     with storage.whole_file(Path(path)) as file:
         file.write(text.encode())

@@ -1,4 +1,4 @@
-"""The performance of a model, along the stream and on test data, and beside others on the same rows."""
+"""The performance of a model, along the stream and on test data, and compared with others on the same rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tunefree.workflows.evaluation import COVERAGE, WIDTH, Evaluation
 from tunefree.workflows.metrics import PROPORTIONS, Measure, calibration_error, class_reliability, equal_parts, lift
 from tunefree.workflows.paired import PairedComparison
 
-SHARES = (*PROPORTIONS, "balanced_error")  # written in per cent
+SHARES = (*PROPORTIONS, "balanced_error")  # metrics in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
 TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
 TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
@@ -41,10 +41,10 @@ INTERVALS = (
     "Intervals: 95 %, if {0} are independent; Wilson's for shares of rows, else a jackknife over 20 parts of them, "
     "which needs 40 {0}."
 )
-FEW_CLASSES = 12  # of a confusion matrix that people see
-POINTS = 800  # of residuals
+FEW_CLASSES = 12  # classes up to which text output has the confusion matrix
+POINTS = 800  # residuals in a chart
 PROGRESSIVE = "Progressive: each row is predicted before it is learned, by the model of the rows before it."
-EARLY = 4.0  # the highest loss shown is at most so many times the last
+EARLY = 4.0  # largest ratio of the highest loss in the chart to the last
 STREAM = "Each row is predicted before it is learned: mean over all rows so far."
 RISES = "Triangles: where the loss rose, as a test says."
 CALIBRATION = (
@@ -74,10 +74,10 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """The section on performance: test data, where there are some, come first."""
+    """The section on performance, with results on test data first."""
     blocks = [] if tested is None else judged(trained, tested, "On the test data")
-    drawn = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
-    blocks = [*blocks[:1], *drawn, *(block for block in blocks[1:] if not isinstance(block, Chart))]
+    drawn_blocks = [block for block in blocks if isinstance(block, Chart)] + _stream(trained)
+    blocks = [*blocks[:1], *drawn_blocks, *(block for block in blocks[1:] if not isinstance(block, Chart))]
     blocks += [Facts(losses(trained), "While it learned", PROGRESSIVE)]
     return Section("performance", "How well it predicts", [*blocks, *tables_of_passes(trained)])
 
@@ -94,7 +94,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None) -> l
 
 
 def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]:
-    """Losses, errors and calibration on known targets; the metrics have a title."""
+    """Losses, errors and calibration on known targets; ``title``: the title of the metrics."""
     scored, groups = tested.scored, tested.scored.groups
     facts = [Fact("rows", tested.rows, COUNT)]
     if column := weights_named(trained.plan, scored.weight):
@@ -109,11 +109,11 @@ def judged(trained: Trained, tested: Evaluation, title: str = "") -> list[Block]
     if scored.codes is not None:
         labels = trained.model.classes
         return [*blocks, _confusion(labels, tested), *_reliability(tested, labels)]
-    places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
-    x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
-    described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
+    rows_shown = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
+    x, y = scored.predictions[rows_shown], (scored.targets - scored.predictions)[rows_shown]
+    described = f"{len(rows_shown):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
     draw = on_axes(charts.draw_scatter, x, y, ("prediction", "target - prediction"))
-    caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+    caption = f"{RESIDUALS} {len(rows_shown):,} rows, evenly spaced."
     return [*blocks, *by_decile(tested), Chart("Residuals against predictions", described, draw, caption)]
 
 
@@ -139,7 +139,7 @@ def _stream(trained: Trained) -> list[Block]:
 
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
-    """The confusion matrix: rows of each class by the class predicted; people see it where classes are few."""
+    """The confusion matrix by true and predicted class; text output has it only for few classes."""
     labels, matrix = [*classes, "(unseen)"], tested.scored.confusion(tested.scored.weight).tolist()
     rows = [[label, *row] for label, row in zip(labels, matrix, strict=True)]
     rows = rows if tested.unseen else rows[:-1]
@@ -150,7 +150,7 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
 
 
 def _slices(tested: Evaluation, by: str) -> Table:
-    """The metrics of each slice, with their intervals; people see the main ones."""
+    """The metrics of each slice, with their intervals; text output has the main ones."""
     names = list(tested.measures)
     shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
     value = Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True)
@@ -162,7 +162,7 @@ def _slices(tested: Evaluation, by: str) -> Table:
 
 
 def by_decile(tested: Evaluation) -> list[Block]:
-    """Predicted and observed sums by decile of the predicted rate of counts, as a table and as a picture."""
+    """Predicted and observed sums by decile of the predicted rate, as a table and a chart."""
     scored = tested.scored
     if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
         return []
@@ -203,14 +203,14 @@ def blocks_of_pairs(comparison: PairedComparison) -> list[Block]:
     ]
     note = OF_PAIRS.format("groups" if comparison.groups else "rows") + (OF_CLIPPING if is_class else "")
     table = Table("Models on the same rows", columns, contenders, note, "models", is_wide=True)
-    because = [Column("what"), Column("because")]
-    left_out = Table("Left out, or unlike the model", because, list(comparison.left_out.items()), key="left_out")
+    reason_columns = [Column("what"), Column("because")]
+    left_out = Table("Left out, or unlike the model", reason_columns, list(comparison.left_out.items()), key="left_out")
     sentence = Facts([Fact("in a sentence", comparison.sentence, key="sentence")])
     return [sentence, Facts(facts), table, left_out]
 
 
 def sureness(tested: Evaluation) -> list[Block]:
-    """The parts of the rows by the probability of the predicted class, or by the width of intervals."""
+    """Accuracy by the probability of the predicted class, or coverage by the width of intervals."""
     scored = tested.scored
     if scored.probability is not None:
         parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen)
@@ -245,14 +245,14 @@ def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
 
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
-    """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
+    """Blocks on classes that are never predicted, on the rarest classes, and on the calibration of the rarest."""
     classes = class_reliability(tested.scored, labels)
-    rows = [one[:6] for one in classes]
+    rows = [reliability[:6] for reliability in classes]
     title = "Classes, the rarest first" + ("" if len(rows) == len(labels) else f": {len(rows)} of {len(labels):,}")
     blocks: list[Block] = [
         Table(title, CLASSES, rows, key="reliability", shown=None if len(labels) > 2 else (), is_wide=True)
     ]
-    if never := [one for one in classes if not one.is_predicted]:
+    if never := [reliability for reliability in classes if not reliability.is_predicted]:
         others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
         named = f"Class {never[0].label!r} is never predicted{others}, and has {PERCENT(never[0].share)} of the rows."
         weights = "`train --class-weight`"
@@ -260,14 +260,14 @@ def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
         if len(labels) == 2:
             decide = f"`predict --threshold P`, the least probability of {labels[1]!r}, and {weights} decide"
         blocks.insert(0, Note(f"{named} {decide} when it is.", "warning"))
-    for one in classes[:1]:
-        title = f"Class {one.label!r}, {SHARE(one.share)} of the rows, by tenth of its probability"
-        titles = f"probability of {shortened(str(one.label), charts.LONGEST)}", "share of the rows"
-        expected, actual = [part.mean for part in one.tenths], [part.share for part in one.tenths]
+    for reliability in classes[:1]:
+        title = f"Class {reliability.label!r}, {SHARE(reliability.share)} of the rows, by tenth of its probability"
+        titles = f"probability of {shortened(str(reliability.label), charts.LONGEST)}", "share of the rows"
+        expected, actual = [part.mean for part in reliability.tenths], [part.share for part in reliability.tenths]
         about, columns = OF_PROBABILITIES.format(_units(tested)), _columns_of_parts("share", SHARE)
         blocks += [
-            _calibration(f"Class {one.label}: actual against expected", expected, actual, titles, about),
-            Table(title, columns, [part[:3] for part in one.tenths], about, "tenths"),
+            _calibration(f"Class {reliability.label}: actual against expected", expected, actual, titles, about),
+            Table(title, columns, [part[:3] for part in reliability.tenths], about, "tenths"),
         ]
     return blocks
 

@@ -1,4 +1,4 @@
-"""Blocks on a terminal, and as a dict for JSON; :mod:`tunefree.report.page` makes pages of them."""
+"""Rendering of blocks on a terminal, and as a dict for JSON; :mod:`tunefree.report.page` renders them as HTML."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
 
 
 def _lines(block: Block) -> list[Any]:
-    """What a terminal shows of a block: of charts and data nothing."""
+    """The terminal output of a block; empty for charts and data."""
     match block:
         case Facts():
             rows = [(fact.name, fact.text(), fact.interval()) for fact in block.facts]
@@ -58,7 +58,7 @@ def _lines(block: Block) -> list[Any]:
 
 
 def _grid(rows: Sequence[Sequence[str]], **options: Any) -> Grid:
-    """Texts in columns, which are folded rather than cut where the screen is narrow."""
+    """Texts in columns, which are folded, not truncated, on a narrow screen."""
     grid = Grid(box=None, pad_edge=False, **options)
     for _ in rows[0] if rows else ():
         grid.add_column(overflow="fold")
@@ -74,21 +74,21 @@ def _title(title: str) -> list[Text]:
 def record(blocks: Iterable[Block]) -> dict[str, Any]:
     """All values of blocks by key, for JSON.
 
-    Raises a ValueError if two blocks have the same key, and are no lists.
+    Raises a ValueError if two blocks have the same key and values other than lists.
     """
-    whole: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for block in blocks:
-        part = _values(block)
-        for key in part.keys() & whole.keys():
-            if not isinstance(part[key], list):
+        values = _values(block)
+        for key in values.keys() & result.keys():
+            if not isinstance(values[key], list):
                 raise ValueError(f"two blocks have the key {key!r}")
-            part[key] = [*whole[key], *part[key]]  # as of tables of one kind
-        whole |= part
-    return whole
+            values[key] = [*result[key], *values[key]]  # such as several tables of one kind
+        result |= values
+    return result
 
 
 def raw(value: Any) -> Any:
-    """A value as JSON has it.
+    """Convert a value to JSON types.
 
     >>> raw({1: np.array([1.0, np.inf]), "a": (np.int64(2), None)})
     {'1': [1.0, None], 'a': [2, None]}
@@ -117,7 +117,7 @@ def _with_intervals(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _values(block: Block) -> dict[str, Any]:
-    """What programs read of a block, by key; fine print is about tables."""
+    """The values of a block for JSON, by key; fine print is left out."""
     match block:
         case Facts():
             values = _with_intervals((key_of(fact, fact.name), fact.value) for fact in block.facts)

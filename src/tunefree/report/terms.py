@@ -1,4 +1,4 @@
-"""Importance, by column and feature."""
+"""Importance of columns and features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tunefree.report.document import Block, Chart, Column, Data, Note, Section, 
 from tunefree.report.formats import FIGURES, SIGNED, THREE, TWO, Format, first, without_weights
 from tunefree.workflows.explanation import picture_of
 
-TOP = 20  # columns and features that are listed
+TOP = 20  # listed columns and features
 BARS = 15
 CURVES = 6
 MOST_NAMED = 12  # columns in a sentence
@@ -44,11 +44,11 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
 def blocks_of_terms(
     decomposition: Decomposition | None, top: int, label: Any = None, ranked: Importance | None = None
 ) -> list[Block]:
-    """The columns that matter most, and the pairs that act together; nothing if there are none.
+    """Blocks on the most important columns and on interacting pairs; empty without a decomposition.
 
-    ``top``: columns that are listed; 0 for all.
-    ``label``: the class whose terms they are; by default all classes.
-    ``ranked``: the columns by importance, where they are known.
+    ``top``: number of listed columns; 0 for all.
+    ``label``: the class to explain; by default all classes.
+    ``ranked``: the importance of columns, if it is known.
     """
     if decomposition is None:
         return []
@@ -56,13 +56,13 @@ def blocks_of_terms(
     output = None if label is None else output_of(model.classes, model.n_outputs, label)[0]
     columns = ranked or importance(decomposition, output)
     sizes, errors, noise = (array.tolist() for array in (columns.sizes, columns.errors, columns.noise))
-    format = Format(THREE.spec_of(float(np.abs(columns.sizes).max(initial=0.0))))  # so that the digits stand in line
+    format = Format(THREE.spec_of(float(np.abs(columns.sizes).max(initial=0.0))))  # so that decimal points are aligned
     header = [Column("column"), *(Column(name, format) for name in ("importance", "standard error", "noise"))]
     rows: list[Any] = list(zip(columns.names, sizes, errors, noise, strict=True))
     data = [Data("sampled_rows", columns.rows)]
     note, words = describe_importance(decomposition, columns), list[Block]()
     title, caption = f"mean absolute contribution to the {margin_name(decomposition)}", MOST_IMPORTANT
-    if columns.judges is None:  # noise is not known
+    if columns.judges is None:  # the noise is unknown
         header, noise = header[:-1], None
         rows = [row[:-1] for row in rows]
     else:
@@ -87,13 +87,13 @@ def _in_words(columns: Importance) -> str:
     n, most = columns.n_beyond, len(columns.names)
     if not n:
         return "No column matters beyond noise."
-    named = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
-    sentence = f"{n:,} of {most:,} columns matter beyond noise: {named}{'...' if n > MOST_NAMED else '.'}"
+    names = first(MOST_NAMED)(columns.names[:n]).rstrip(".")
+    sentence = f"{n:,} of {most:,} columns matter beyond noise: {names}{'...' if n > MOST_NAMED else '.'}"
     return f"{sentence} {SHARED}" if n < most else sentence
 
 
 def _pairs(decomposition: Decomposition, columns: Importance) -> list[Block]:
-    """The pairs that act together beyond noise, or that none does; nothing where no pair was looked at."""
+    """The pairs that interact beyond noise, or a note that none does; empty if no pair was tested."""
     pairs = interactions(decomposition, columns)
     if pairs is None:
         return []
@@ -113,7 +113,7 @@ def _curves(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
 
     try:
         picture = picture_of(trained, decomposition, ranked=ranked, max_curves=CURVES)
-    except ModelError:  # words and hashed features alone, or noise
+    except ModelError:  # only words and hashed features, or nothing beyond noise
         return []
     display = CurveDisplay(picture=picture)
     ends = [(curve.axis.name, curve.mean.min(), curve.mean.max()) for curve in picture.curves]
@@ -123,9 +123,9 @@ def _curves(trained: Trained, decomposition: Decomposition, ranked: Any) -> list
 
 
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
-    """The features of the largest weights that are not 0, or why there are none.
+    """The features with the largest nonzero weights, or the reason why there are none.
 
-    ``top``: features that are listed; 0 for all.
+    ``top``: number of listed features; 0 for all.
     """
     outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]
     columns = [Column("feature"), Column("importance", FIGURES)]

@@ -1,1 +1,1 @@
-"""Training of a model on a source of rows; begin to read at :mod:`tunefree.training.training`."""
+"""Training of a model on a source of rows; the entry point is :mod:`tunefree.training.training`."""

@@ -1,4 +1,4 @@
-"""Callbacks of a training: a progress bar, the checkpoint, notes on the columns, a user's own."""
+"""Callbacks of a training, such as progress bars, checkpoints, notes, and user-defined ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tunefree.stream.batch import Batch
 class Step(NamedTuple):
     """A batch that was learned."""
 
-    batch: Batch  # as it was read
-    learned: Batch  # with targets and weights as the model takes them
-    predictions: np.ndarray  # (n, K), made before each row was learned
+    batch: Batch  # as read
+    learned: Batch  # with targets and weights as used by the model
+    predictions: np.ndarray  # (n, K), computed before each row was learned
     row_losses: np.ndarray  # (n,)
 
 
@@ -26,9 +26,9 @@ class Callback:
     Attributes
     ----------
     may_end : bool
-        Whether ``step`` may end a pass. Rows of files are read ahead only where no callback may.
+        Whether ``step`` may end a pass. Rows of files are read ahead only if no callback may.
     points : sequence of int
-        Rows of a pass, in ascending order, after which ``fit`` and ``partial_fit`` call ``step``, beside their pieces.
+        Rows of a pass, in ascending order, after which ``fit`` and ``partial_fit`` also call ``step``.
 
     Examples
     --------
@@ -47,18 +47,18 @@ class Callback:
     points: Sequence[int] = ()
 
     def begin(self, trained: Any, source: Any) -> None:
-        """Training begins, or is resumed, with this model; the source is None where rows are in memory."""
+        """Called when training begins or resumes; the source is None if rows are in memory."""
 
     def step(self, trained: Any, step: Step) -> bool | None:
-        """A batch was learned. If the method returns True, the training ends here with the model so far."""
+        """Called after each learned batch; if it returns True, the training ends with the current model."""
         return None
 
     def end(self, trained: Any) -> None:
-        """Training has ended."""
+        """Called when training has ended."""
 
 
 def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
-    """The callbacks, none for None; an error if they are anything else."""
+    """Validate callbacks; None means no callbacks."""
     if callbacks is None:
         return ()
     if not isinstance(callbacks, Sequence) or not all(isinstance(callback, Callback) for callback in callbacks):

@@ -1,8 +1,8 @@
-"""One pass: a model learns batches of rows in their order, and predicts each row before.
+"""One pass: a model learns batches of rows in order, and predicts each row before it learns it.
 
-``fit``, ``partial_fit``, ``train``, serving and shards run this pass. Batches are cut where a model depends on it, and
-have targets and weights as a model takes them. A run of rows of one group is predicted before any of it is learned, so
-the latest rows wait for those that follow. Runs end where a file ends, and after ``MOST_OF_RUN`` rows.
+``fit``, ``partial_fit``, ``train``, serving and shards use this pass. Batches are split where the model requires it,
+and their targets and weights are converted for the model. A run of rows of one group is predicted before any of it is
+learned, so the latest rows are held until the run ends. Runs also end with a file, and after ``MOST_OF_RUN`` rows.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step
 from tunefree.training.targets import target_of, weighed, weights_by_label, with_rates
 
-MOST_OF_RUN = 100_000  # rows of a run that wait
-MOST_NUMBERS = 1 << 18  # that each member predicts of the rows that are learned together
+MOST_OF_RUN = 100_000  # largest number of held rows of a run
+MOST_NUMBERS = 1 << 18  # predicted per member and block of rows
 
 
 def blank(model: Any, encoder: Any = None, kind: str = "", plan: Plan = Plan(), **notes: Any) -> Trained:  # noqa: B008
-    """A model that has seen no row, and a training that begins."""
+    """The state of a new training, whose model has seen no row."""
     return Trained(model, encoder, kind, plan, Progress(progressive=[RunningMetrics()]), **notes)
 
 
 def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Callback] = ()) -> bool:
-    """Learn the batches of a pass, which begins or goes on; returns whether a callback ended it."""
+    """Learn the batches of a new or continued pass; returns whether a callback ended it."""
     progress = trained.progress
     if progress.number == len(progress.progressive):  # a further pass begins
         progress.progressive.append(RunningMetrics())
@@ -47,16 +47,16 @@ def one_pass(trained: Trained, batches: Iterable[Batch], callbacks: Sequence[Cal
         progress.add_late(late_losses(trained.model))
     for batch in batches:
         step = learn(trained, batch)
-        answers = [callback.step(trained, step) for callback in callbacks]
+        results = [callback.step(trained, step) for callback in callbacks]
         signals.deliver()
-        if True in answers:
+        if True in results:
             trained.held = None
             return True
     return False
 
 
 def learn(trained: Trained, batch: Batch) -> Step:
-    """Let a model predict and learn a batch, and add the losses of its rows to the progress."""
+    """Predict and learn a batch, and add the losses of its rows to the progress."""
     model, progress, learned = trained.model, trained.progress, as_learned(trained, batch)
     y, weight = learned.target, learned.weight
     counts = weight if learned.counts is None else learned.counts
@@ -67,23 +67,22 @@ def learn(trained: Trained, batch: Batch) -> Step:
         options["mass"] = learned.mass
     if progress.number > 0:
         options["again"] = True
-        weight = np.zeros(len(weight))  # members are evaluated on rows that they have not learned
+        weight = np.zeros(len(weight))  # members are evaluated on new rows only
     predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
     counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
-    if late is not None:  # the last of them are of this batch
-        kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
-        before = len(late.weight) - len(kept_back)
+    if late is not None:  # the last of these losses belong to this batch
+        held_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
+        before = len(late.weight) - len(held_back)
         progress.add_late(late.part(0, before))
-        _, counted[kept_back], errors[kept_back] = late.part(before, len(late.weight))
+        _, counted[held_back], errors[held_back] = late.part(before, len(late.weight))
     progress.add(counts, counted, errors)
     return Step(batch, learned, predictions, row_losses)
 
 
 def _forget(model: Model, features: np.ndarray) -> None:
-    """Forget some features (f,), whose numbers others may have from here on.
+    """Forget features (f,), whose numbers may be reused from here on.
 
-    Certificates are then of linear models in the features as they are known: in the rows before, those that were
-    forgotten had the value 0.
+    Certificates then hold for linear models in the known features; forgotten features count as 0 in earlier rows.
     """
     model.predictor.forget(features)
     evidence = model.record.evidence
@@ -91,16 +90,16 @@ def _forget(model: Model, features: np.ndarray) -> None:
 
 
 def late_losses(model: Model) -> LateLosses | None:
-    """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
+    """Losses of the first rows with positive weight, available once the members that held them back have learned them.
 
-    Each row was predicted before it was learned. Linear members keep none back.
+    Each row was predicted before it was learned. Linear members hold no rows back.
     """
     late: LateLosses | None = None if model.predictor.bank is None else model.predictor.take_late_losses()
     return late
 
 
 def end(trained: Trained) -> None:
-    """End a training: the last generations are grown, and the model is complete."""
+    """End a training: grow the last generations and mark the model as complete."""
     trained.model.freeze()
     trained.progress.add_late(late_losses(trained.model))
     trained.progress.end()
@@ -108,9 +107,9 @@ def end(trained: Trained) -> None:
 
 
 def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
-    """The rows of a batch after the waiting rows, cut where features are forgotten and after ``interval`` usable rows.
+    """Split the held rows and a batch where features are forgotten and after ``interval`` usable rows.
 
-    Each part is made once the parts before it are learned.
+    Each part is created after the earlier parts are learned.
     """
     waiting, trained.held = trained.held, None
     if waiting is not None and waiting.file == batch.file:
@@ -122,7 +121,7 @@ def cut(trained: Trained, batch: Batch, interval: int = 0) -> Iterator[Batch]:
 
 
 def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> Iterator[Batch]:
-    """The rows that wait, when no others come."""
+    """The held rows, at the end of the input."""
     waiting, trained.held = trained.held, None
     if waiting is not None and waiting.groups is not None:
         if trained.progress.rows == 0:
@@ -133,13 +132,13 @@ def rows_that_wait(trained: Trained, tally: Tally | None, interval: int = 0) -> 
 
 def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -> Iterator[Batch]:
     n = len(batch.weight)
-    further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
-    if batch.groups is None:  # so that signals are soon handled
-        further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
+    cuts = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
+    if batch.groups is None:  # short blocks, so that signals are handled soon
+        cuts += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
     else:
         runs = pairwise([*starts_of_runs(batch.groups).tolist(), n])
-        further += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
-    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
+        cuts += [row for start, stop in runs for row in range(start + MOST_OF_RUN, stop, MOST_OF_RUN)]
+    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *cuts}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
             check_several(batch.groups, batch.file, trained.plan.groups, is_all=False)
@@ -153,7 +152,7 @@ def _cut(trained: Trained, batch: Batch, interval: int, is_over: bool = False) -
 
 
 def as_learned(trained: Trained, batch: Batch) -> Batch:
-    """The rows of a batch with targets as the model takes them, and the weights with which they are learned."""
+    """The rows of a batch with targets and weights as learned by the model."""
     if not isinstance(batch.target, pa.Array):  # rows in memory
         return batch
     plan, y = trained.plan, target_of(trained.model.task, batch)
@@ -162,7 +161,7 @@ def as_learned(trained: Trained, batch: Batch) -> Batch:
 
 
 def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges: Sequence[int]) -> int:
-    """The number of rows, cut at ``edges``, that can be learned whatever rows follow.
+    """The number of rows, split at ``edges``, that can be learned independently of the rows that follow.
 
     >>> from tunefree.pool.model import Model
     >>> n_complete(Model("regression"), np.zeros(5), np.ones(5), np.array([7, 7, 5, 6, 6]), [0])
@@ -178,7 +177,7 @@ def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges
 
 
 def check_several(groups: np.ndarray, file: str, column: str | None, is_all: bool) -> None:
-    """Raise an error if the first rows are of one single group, and all or many."""
+    """Raise a DataError if all rows, or very many first rows, belong to one group."""
     if not len(groups) or (groups != groups[0]).any() or not (is_all or len(groups) >= MOST_OF_RUN):
         return
     which = "all rows" if is_all else f"the first {MOST_OF_RUN:,} rows"

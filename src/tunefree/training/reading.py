@@ -1,4 +1,4 @@
-"""Reading of a source as batches of encoded rows: a look at its first rows, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: its first rows, encoding in threads, and reading ahead."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ NAMED = {
     "target": "target",
     "groups": "group",
     "monotone": "monotone one",
-}  # roles that columns of tables are named for
-MOST_THREADS = 4  # that encode: they are faster than one that learns, and rows that wait for it keep it from ending
-POLL = 0.1  # seconds until it is asked whether anything will come
-PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
-_readers: dict[threading.Thread, Callable[[], None]] = {}  # threads that read ahead, and what ends them
+}  # parameters that name columns, and nouns for messages
+MOST_THREADS = 4  # for encoding; more would outpace the learning thread, and buffered rows delay its end
+POLL = 0.1  # seconds between checks for a stop request
+PATIENCE = 1.0  # seconds to wait for a reader thread, which may be blocked on input
+_readers: dict[threading.Thread, Callable[[], None]] = {}  # reader threads and the functions that end them
 
 
 class Sample(NamedTuple):
-    """Rows of a table as they were read, in parts; of text there are no tables."""
+    """Rows of a source as read, in parts; text has no tables."""
 
     tables: list[Any]  # pyarrow.RecordBatch
-    usable: list[np.ndarray]  # (n,) bool: rows of each table that can be used
-    targets: list[Any]  # pyarrow.Array: their targets, or None
+    usable: list[np.ndarray]  # (n,) bool mask of the usable rows of each table
+    targets: list[Any]  # pyarrow.Array of the targets of usable rows, or None
 
     @property
     def n_rows(self) -> int:
@@ -69,12 +69,12 @@ class Reading(NamedTuple):
     """A source after its first batch was read."""
 
     task: str
-    classes: list[Any]  # labels of the first batch, sorted; none in regression
+    classes: list[Any]  # sorted labels of the first batch; empty in regression
     encoder: Any
-    batches: Iterator[Batch]  # all of them, the first included
-    guess: Guess | None  # of the task; None where the plan says it
+    batches: Iterator[Batch]  # all batches, including the first
+    guess: Guess | None  # inferred task; None if the plan sets it
     first: Sample  # the first rows
-    file: str  # that holds the first rows, for messages
+    file: str  # file of the first rows, for messages
 
 
 def begin(
@@ -85,11 +85,11 @@ def begin(
     most_features: Callable[[str, Sequence[Any]], int | None] | None = None,
     is_look: bool = False,
 ) -> Reading:
-    """Read the first batch of a source, and find from it the task, the classes and the encoder.
+    """Read the first batch of a source, and infer the task, the classes and the encoder.
 
-    ``labelled``: whether there must be a target.
-    ``most_features``: from the task and the classes to the number of categories and words that an encoder may know.
-    ``is_look``: whether no row is learned, so that those of a table need no features.
+    ``labelled``: whether a target is required.
+    ``most_features``: maps the task and the classes to the largest number of categories and words of an encoder.
+    ``is_look``: whether no row is learned, so that rows of a table are not encoded as features.
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -105,17 +105,17 @@ def begin(
         _check_ignored(source, plan, first, bad)
         _note_unused(source, plan.column_types, encoder, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
-        # what is known when the targets of the first rows have been read holds for their features too
-        trial_bad = replace(bad, tally=bad.tally.copy())
-        trial = without_features(copy.deepcopy(encoder), first, True, trial_bad, labelled)
-        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_bad)[:2]))
+        # the limit depends on the targets of the first rows, and must hold when their features are encoded
+        trial_rows = replace(bad, tally=bad.tally.copy())
+        trial = without_features(copy.deepcopy(encoder), first, True, trial_rows, labelled)
+        encoder.ids.limit(most_features(*problem_of(plan, trial, trial_rows)[:2]))
     encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
     batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
+        first, batch = chunk, encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
     task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
-    batches = _followed(batch, rest) if len(batch.weight) else rest
+    batches = _chained(batch, rest) if len(batch.weight) else rest
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
     sample = Sample([first.data] if is_table else [], usable, [batch.target])
@@ -123,7 +123,7 @@ def begin(
 
 
 def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
-    """The rows of a chunk of a table as its encoder would have them, but for their features."""
+    """Encode a chunk of a table without its features."""
     rows = encoder.convert(chunk, learning, bad, labelled)
     nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
     batch = Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
@@ -131,7 +131,7 @@ def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, l
 
 
 def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
-    """The task, the classes and the guess of the task from the first rows; and the rows whose class is named."""
+    """The task, the classes and the guess from the first rows, and the rows with usable targets."""
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.why not in NEVER_CLASSES:
         guess = Guess("classification", "classes that are named")
@@ -146,7 +146,7 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
-    """Raise a DataError, or note it where columns may come later, if a column to leave out is none."""
+    """Raise a DataError if an ignored column does not exist, or note this if columns may appear later."""
     names = first.data.schema.names
     absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
     may_come = source.format == "json" or "-" in source.files[1:]
@@ -160,16 +160,16 @@ def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> No
 
 
 def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, bad: BadRows) -> None:
-    """Note options on the notation of values that fit none of the first rows, or of a sample of the rows."""
+    """Note options for the notation of values that match none of the first rows, or of a sample."""
     columns, unused = rows.data.columns, list[str]()
-    if source.format != "json":  # there they were read as null
+    if source.format != "json":  # JSON values were already read as null
         unused = [
             f"`na_values={text!r}`"
             for text in types.na_values
             if all(without(column, [text]).null_count == column.null_count for column in columns)
         ]
     if not encoder.notations and not any(getattr(column, "notation", None) for column in encoder.columns):
-        unused += ["`decimal=','`"] if types.decimal == "," else []  # plain numbers have a point
+        unused += ["`decimal=','`"] if types.decimal == "," else []  # all numbers have decimal points
         unused += [f"`thousands={types.thousands!r}`"] if types.thousands else []
     for option in unused:
         problem = f"{option} fits none of the {rows.data.num_rows:,} rows looked at"
@@ -177,11 +177,11 @@ def _note_unused(source: Source, types: ColumnTypes, encoder: Any, rows: Chunk, 
 
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
-    """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
+    """An encoder for the columns of a source that has seen no row, and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    same = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
-    column_roles = {name: getattr(plan, name) for name in same}
+    shared_names = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
+    column_roles = {name: getattr(plan, name) for name in shared_names}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
     options: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
     options["ignored"] = tuple(plan.ignore)
@@ -190,7 +190,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         encoder = source.encoder(sample, **column_roles)
         encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
-    first, chunks = _begun(source.chunks(bad=bad, **options))
+    first, chunks = _peeked(source.chunks(bad=bad, **options))
     if first is None:
         raise no_rows(source)
     return source.encoder(first, **column_roles), chunks
@@ -204,23 +204,23 @@ def chunks_of(
     kept: Sequence[str] = (),
     grows: bool = True,
 ) -> Iterator[Any]:
-    """Chunks of a source from a position on, whose columns have the types that an encoder knows.
+    """Chunks of a source from a position on, with the column types of an encoder.
 
-    ``kept``: columns that are read as they are written.
-    ``grows``: whether columns that the encoder does not know are of use.
+    ``kept``: columns that are read without conversion.
+    ``grows``: whether columns that the encoder does not know are read.
     """
     if source.kind != TABLE:
         return source.chunks(start, bad)
     further = encoder.further
-    known = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
-    known |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
-    return source.chunks(start, bad, **known, grows=grows)
+    options = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
+    options |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
+    return source.chunks(start, bad, **options, grows=grows)
 
 
 def in_its_notation(
     source: Source, encoder: Any, bad: BadRows, kept: Sequence[str] = (), grows: bool = False
 ) -> tuple[Any, Iterator[Any]]:
-    """An encoder that reads numbers and dates as a further source writes them, and the chunks of the source.
+    """An encoder adapted to the notation of numbers and dates in another source, and the chunks of this source.
 
     ``kept`` and ``grows`` are as in :func:`chunks_of`.
     """
@@ -231,7 +231,7 @@ def in_its_notation(
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
-        sample, chunks = _begun(chunks_of(source, encoder, bad, kept=kept, grows=grows))
+        sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept, grows=grows))
         if sample is None:
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
@@ -241,14 +241,14 @@ def in_its_notation(
     return adapted, chunks or chunks_of(source, adapted, bad, kept=kept, grows=grows)
 
 
-def _begun(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    """The first of some chunks, None if there is none, and all of them."""
+def _peeked(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The first chunk, None if there is none, and an iterator over all chunks."""
     first = next(chunks, None)
-    return first, chunks if first is None else _followed(first, chunks)
+    return first, chunks if first is None else _chained(first, chunks)
 
 
-def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    """An item and those that follow; unlike by ``itertools.chain`` the first is not kept when it was taken."""
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """Chain an item and an iterator; unlike ``itertools.chain``, release the item once it is consumed."""
     yield first
     del first
     yield from rest
@@ -263,53 +263,53 @@ def encoded(
     kept: Sequence[str] = (),
     is_live: Callable[[], bool] | None = None,
 ) -> Iterator[Batch]:
-    """Encode chunks, in order. Work on a chunk that needs no other is done in a few threads.
+    """Encode chunks in order; independent work on each chunk is done in a few threads.
 
     ``learning``: whether new features are added to the encoder.
     ``labelled``: whether each row must have a target.
-    ``kept``: columns of a table that batches keep as they were read.
-    ``is_live``: whether each chunk is encoded before the next one is read.
+    ``kept``: columns of a table that batches keep unchanged.
+    ``is_live``: returns whether each chunk must be encoded before the next one is read.
     """
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
         batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
-        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+        return batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
 
     n_threads = min(os.cpu_count() or 1, MOST_THREADS)
     with ThreadPoolExecutor(n_threads, "tunefree-prepare") as pool:
-        waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
+        pending: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
-            if isinstance(chunk, DataError):  # the rows before it are learned
-                yield from (finish(*one) for one in waiting)
+            if isinstance(chunk, DataError):  # rows before the error are still learned
+                yield from (finish(*item) for item in pending)
                 raise chunk
-            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            while waiting and (len(waiting) > n_threads or (is_live is not None and is_live())):
-                yield finish(*waiting.popleft())
-        while waiting:
-            yield finish(*waiting.popleft())
+            pending.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
+            while pending and (len(pending) > n_threads or (is_live is not None and is_live())):
+                yield finish(*pending.popleft())
+        while pending:
+            yield finish(*pending.popleft())
     bad.compare()
 
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks, and an error that ends them, each with its unreadable rows, which a checkpoint before must not count."""
+    """Chunks and a final error, each with its tally of unreadable rows, which earlier checkpoints must not count."""
     chunk: Any = None
     while not isinstance(chunk, DataError):
-        kept, bad.tally = bad.tally, Tally()
+        tally, bad.tally = bad.tally, Tally()
         try:
             chunk = next(chunks, None)
         except DataError as error:
             chunk = error
         finally:
-            unread, bad.tally = bad.tally, kept
+            unread, bad.tally = bad.tally, tally
         if chunk is None:
             bad.tally.add_all(unread)
             return
         yield chunk, unread
 
 
-def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
-    """Columns of those rows of a chunk that have these numbers."""
+def _kept_columns(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
+    """Columns of the rows of a chunk with these row numbers."""
     for name in names:
         check_name("", name, chunk.data.schema.names, chunk.file)
     return chunk.data.select(list(names)).filter(boolean_array(np.isin(row_numbers(chunk), numbers)))
@@ -318,32 +318,32 @@ def _kept(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
 def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Iterator[Any]:
     """Iterate over items that a thread reads ``depth`` items in advance, so that reading and learning overlap.
 
-    ``stop``: through which items come; once it was asked, and no item waits, Stopped is raised.
+    ``stop``: the request that the items pass through; after it, Stopped is raised once no item is buffered.
 
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    waiting: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-    wanted, ends = threading.Semaphore(depth), threading.Event()
+    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    permits, has_ended = threading.Semaphore(depth), threading.Event()
 
-    def work() -> None:
+    def read() -> None:
         try:
-            while wanted.acquire() and not ends.is_set():
-                waiting.put((next(items), None))
+            while permits.acquire() and not has_ended.is_set():
+                results.put((next(items), None))
         except BaseException as error:
-            waiting.put((None, error))
+            results.put((None, error))
 
     def end() -> None:
-        ends.set()
-        wanted.release()
+        has_ended.set()
+        permits.release()
 
-    thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    thread = threading.Thread(target=read, name="tunefree-reader", daemon=True)
     _readers[thread] = end
     thread.start()
     try:
         while True:
-            wanted.release()
-            item, error = waiting.get() if stop is None else _next(waiting, stop)
+            permits.release()
+            item, error = results.get() if stop is None else _next_result(results, stop)
             if isinstance(error, StopIteration):
                 return
             if error is not None:
@@ -357,19 +357,19 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
 
 @atexit.register
 def _end_readers() -> None:
-    """End the readers of trainings that an exception left: a thread aborts a process that is gone under it."""
+    """End reader threads left by an exception: a thread that still runs at exit can abort the process."""
     for thread, end in list(_readers.items()):
         end()
         thread.join(PATIENCE)
 
 
-def _next(waiting: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
-    """The next item of a queue."""
+def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
+    """The next item of a queue, or Stopped after a request if the reader waits for rows."""
     while True:
         with suppress(queue.Empty):
-            return waiting.get(timeout=POLL)
+            return results.get(timeout=POLL)
         with stop.paused() as is_waiting:
-            if is_waiting and stop.number and waiting.empty():
+            if is_waiting and stop.number and results.empty():
                 return None, Stopped()
 
 
@@ -379,7 +379,7 @@ def no_rows(source: Source) -> DataError:
 
 
 def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
-    """Raise a DataError if no row of a source could be used, or all that were learned are of one class."""
+    """Raise a DataError if no row of a source could be used, or all learned rows have the same class."""
     if rows == 0:
         raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
     if model.task == "classification" and len(model.classes) < 2:
@@ -387,7 +387,7 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
 
 
 def one_class(label: Any, source: Source) -> DataError:
-    """The error where all rows have the same label."""
+    """The error for rows that all have the same label."""
     numeric = isinstance(label, int | float) and not isinstance(label, bool)
     remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
     return DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

@@ -20,14 +20,14 @@ from tunefree.theory.column_changes import TARGET, Bin
 from tunefree.theory.rises import Place, Rise
 from tunefree.training.callbacks import Step
 
-MOST_NAMED = 3  # columns in a line
-VALUES, RELATION = "values", "relation to the target"  # what of a column changed
+MOST_NAMED = 3  # columns named in a line
+VALUES, RELATION = "values", "relation to the target"  # aspects of a column that may change
 
 EARLIER = "rows learned earlier"
 
 
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
-    """Take note of the losses of rows of the first pass; a run of rows of a group counts as one row."""
+    """Record the losses of rows of the first pass; consecutive rows of a group count as one row."""
     rises, samples, (batch, learned, _, losses) = trained.rises, trained.samples, step
     if rises is None or samples is None:
         return
@@ -39,42 +39,42 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     if learned.groups is not None:
         starts = starts_of_runs(learned.groups)
         weight = np.where(np.isnan(losses) | np.isnan(scale), 0.0, weight)
-        weighted = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
+        weighted = np.column_stack([weight, *(weight * np.nan_to_num(values) for values in (losses, scale))])
         weight, losses, scale = np.add.reduceat(weighted, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
     used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
     losses, weight, scale, starts = losses[used], weight[used], scale[used], starts[used]
-    before, done = trained.progress.rows - len(batch.weight), 0
-    while done < len(starts):
+    offset, start = trained.progress.rows - len(batch.weight), 0
+    while start < len(starts):
 
-        def place(row: int, starts: np.ndarray = starts[done:]) -> Place:
+        def place(row: int, starts: np.ndarray = starts[start:]) -> Place:
             first = int(starts[row])
             file, number = origin(batch.file, int(batch.numbers[first]))
-            return Place(before + first + 1, file, number, time_of(trained.encoder, batch, first))
+            return Place(offset + first + 1, file, number, time_of(trained.encoder, batch, first))
 
-        def matrix(places: np.ndarray, starts: np.ndarray = starts[done:]) -> np.ndarray:
+        def matrix(places: np.ndarray, starts: np.ndarray = starts[start:]) -> np.ndarray:
             rows = starts[places]
             return samples.matrix(rows_at(batch.rows, rows), _targets(trained, learned.target, rows))
 
-        added = rises.add(losses[done:], weight[done:], scale[done:], place)
+        added = rises.add(losses[start:], weight[start:], scale[start:], place)
         samples.add(added.rows, added.rows_of_rise or rises.rows_since, matrix)
         if added.rows_of_rise or samples.rows >= samples.stop > 0:
             _compare(trained, added.rows_of_rise)
             if added.rows_of_rise:
                 samples.note_rise(added.rows_of_rise, rises.rises[-1].row if added.is_kept else 0)
-            samples.add(0, rises.rows_since, matrix)  # which lets go of rows that nobody needs any more
-        done += added.rows
+            samples.add(0, rises.rows_since, matrix)  # releases rows that are no longer needed
+        start += added.rows
 
 
 def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
-    """The targets of some rows as numbers; labels become numbers of classes."""
+    """The targets of the given rows as floats; labels become class indices."""
     if trained.model.task == "regression":
         return np.asarray(y[rows], float)
     return np.asarray(trained.model.codes(Labels(y.values, y.codes[rows]))[0], float)
 
 
 def _compare(trained: Any, n_others: int = 0) -> None:
-    """Compare columns at the rise that waits for it, by the rows so far but for the latest ``n_others``."""
+    """Compare columns at the pending rise, by all rows so far except the latest ``n_others``."""
     samples, rises = trained.samples, trained.rises
     comparison = samples.comparison(_moments(trained), n_others)
     rises.rises = [replace(rise, comparison=comparison) if rise.row == samples.row else rise for rise in rises.rises]
@@ -82,7 +82,7 @@ def _compare(trained: Any, n_others: int = 0) -> None:
 
 
 def _moments(trained: Any) -> frozenset[int]:
-    """Keys of columns of dates: later rows have later ones, which tells nothing."""
+    """Keys of date columns, which are excluded because later rows naturally have later dates."""
     dates = {column.name for column in getattr(trained.encoder, "columns", ()) if column.kind == Timestamp.kind}
     if not dates:
         return frozenset()
@@ -91,15 +91,15 @@ def _moments(trained: Any) -> frozenset[int]:
 
 
 def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
-    """The time of a row in ISO 8601, by the first column of dates of the first rows; None if it is missing."""
+    """The time of a row in ISO 8601, from the first date column that the first rows have; None if missing."""
     columns, X = getattr(encoder, "columns", ()), batch.rows
-    place = next(
-        (place for place, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
+    index = next(
+        (index for index, column in enumerate(columns) if column.kind == Timestamp.kind and not column.since), None
     )
-    if place is None:
+    if index is None:
         return None
-    column, feature = columns[place], sum(len(column.dense_names()) for column in columns[:place])
-    year = np.flatnonzero(X.code_columns == MOST_CODES * place)
+    column, feature = columns[index], sum(len(column.dense_names()) for column in columns[:index])
+    year = np.flatnonzero(X.code_columns == MOST_CODES * index)
     if not len(year) or not X.codes[row, year[0]] or column.origin is None:
         return None
     since = round(float(X.numbers[row, feature]) * MICROSECONDS_A_DAY)
@@ -108,14 +108,14 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """End the pass: forget the name of the last file, since models do not depend on such names."""
+    """End the pass: forget the name of the last file, because models must not depend on file names."""
     if trained.rises is not None:
         row, *_, time = trained.rises.place
         trained.rises.place = Place(row, EARLIER, row, time)
 
 
 def changed_most(rise: dict[str, Any]) -> str:
-    """The columns that changed most at a rise of :func:`drifts_of`, in words.
+    """A phrase on the columns that changed most at a rise of :func:`drifts_of`.
 
     >>> values = {"column": "age", "of": "values", "distance": 0.5, "error": 0.02, "bin": "18 to 25"}
     >>> shares = {"share_before": 0.1, "share_after": 0.6}
@@ -135,7 +135,7 @@ def changed_most(rise: dict[str, Any]) -> str:
 
 
 def drifts_of(trained: Any) -> list[dict[str, Any]]:
-    """The largest rise of the loss and the latest, with the columns that changed most, for programs."""
+    """The largest and the latest rise of the loss, with the columns that changed most, for JSON."""
     if trained.rises is None or not trained.rises.rises:
         return []
     if trained.samples.row:
@@ -146,11 +146,11 @@ def drifts_of(trained: Any) -> list[dict[str, Any]]:
 
 
 def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
-    """A rise with names of columns."""
+    """A rise as a dict with column names."""
     fields, comparison = asdict(rise), rise.comparison
     del fields["comparison"]
     changed: dict[tuple[str, str], dict[str, Any]] = {}
-    for change in comparison.changes:  # of the parts of a column the one that changed most stands for it
+    for change in comparison.changes:  # the part of a column that changed most represents it
         column = {"column": _column(change.key, trained, layout), "of": RELATION if change.is_relation else VALUES}
         described: dict[str, Any] = column | {"distance": change.distance, "error": change.error}
         if change.bin is not None:
@@ -166,7 +166,7 @@ def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
 
 
 def _column(key: int, trained: Trained, layout: Layout) -> str:
-    """The name of a column that was compared."""
+    """The name of a compared column."""
     if key == TARGET:
         return trained.plan.target or "the label"
     return layout.parts[layout.part_of(key)].column

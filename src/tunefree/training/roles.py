@@ -1,4 +1,4 @@
-"""Roles that columns seem to have: row numbers, identifiers, times that only grow, leaks of the target."""
+"""Inferred roles of columns: row numbers, identifiers, times that only grow, leaks of the target."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from tunefree.stream.encoder import check_name, present_of
 from tunefree.stream.notation import MOST_WORDS
 from tunefree.training.reading import Reading, Sample
 
-MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
-FEWEST_ROWS = 100  # in which identifiers, times and leaks are told
-FEWEST_COUNTED = 20  # rows in which row numbers are told
-MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may name them
-LEAK = 0.02  # share of what there is to predict that a column alone leaves if it may give the target away
-FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak to be told
-MOST_ALIKE, MOST_NAMED = 4, 8  # findings of one kind, and names in one of them
-BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
-FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
-GROWN = 10  # different values of a column that only grows
-FEW_PAIRS = 7.0  # equal pairs that are expected at least where none is remarkable: none has a probability of e^-7
+MOST_ROWS, MOST_CELLS = 2**14, 2**19  # size of the sample that is examined
+FEWEST_ROWS = 100  # needed to report identifiers, times and leaks
+FEWEST_COUNTED = 20  # rows needed to report row numbers
+MANY_DIFFERENT = 0.5  # ratio of distinct categories to rows above which a column may identify rows
+LEAK = 0.02  # largest ratio of the error of a leaking column to the error of a constant
+FEWEST_MISSES = 20  # rows outside the most frequent class that are needed to report a leak
+MOST_ALIKE, MOST_NAMED = 4, 8  # listed findings of a kind, and columns named in one
+BLOCKS = 16  # of consecutive rows, alternately for learning and for testing
+FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # distinct values of a target of counts, and its largest value
+GROWN = 10  # distinct values needed for a column that only grows
+FEW_PAIRS = 7.0  # expected number of equal pairs from which having none is remarkable: its probability is e^-7
 ROW_NUMBER, IDENTIFIER, TIME, LEAK_OF_TARGET, TARGET = "row number", "identifier", "time", "leak", "target"
 CONSTANT, COPY = "constant", "copy"
 
@@ -53,10 +53,10 @@ class Finding(NamedTuple):
     column 'id': counts the rows; pass `ignore='id'`
     """
 
-    column: str  # empty where it is about rows or classes
+    column: str  # empty for findings about rows or classes
     kind: str
     evidence: str  # in words
-    remedy: str = ""  # the option that decides it
+    remedy: str = ""  # the option that resolves it
 
     def __str__(self) -> str:
         where = f"column {self.column!r}: " if self.column else ""
@@ -64,10 +64,10 @@ class Finding(NamedTuple):
 
 
 class Values(NamedTuple):
-    """A column of some rows, as it is learned."""
+    """The values of a column as they are learned."""
 
-    numbers: np.ndarray  # (n,) float64: numbers, microseconds, or categories by their first row; NaN is missing
-    are_codes: bool  # whether their order has no meaning
+    numbers: np.ndarray  # (n,) float64: numbers, microseconds, or category codes by first occurrence; NaN if missing
+    are_codes: bool  # whether numbers are codes without a meaningful order
 
     @property
     def present(self) -> np.ndarray:
@@ -76,7 +76,7 @@ class Values(NamedTuple):
 
 
 def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
-    """The values of a column of an encoder, by chunks of it as Arrow arrays; None of texts and lists.
+    """The values of a column of an encoder from Arrow arrays of its chunks; None for texts and lists.
 
     >>> values_of(Number("age"), [pa.array([39, None])]).numbers
     array([39., nan])
@@ -96,7 +96,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
 
 
 def note_roles(reading: Reading, bad: BadRows) -> None:
-    """Note the roles that columns seem to have by the first rows, before any row is learned."""
+    """Note the roles of columns inferred from the first rows, before any row is learned."""
     for finding in shortened(first_findings(reading)):
         bad.note(finding.evidence, reading.file, 0, finding.column, 0, finding.remedy)
 
@@ -107,32 +107,32 @@ def first_findings(reading: Reading) -> list[Finding]:
     if not reading.first.tables:
         return doubts
     (table,), (usable,), (target,) = reading.first
-    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
-    targets = [target if target is None else target.slice(0, np.count_nonzero(usable[:most]))]
-    sample = Sample([table.slice(0, most)], [usable[:most]], targets)
+    max_rows = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
+    targets = [target if target is None else target.slice(0, np.count_nonzero(usable[:max_rows]))]
+    sample = Sample([table.slice(0, max_rows)], [usable[:max_rows]], targets)
     columns = columns_of(reading.encoder, sample)
     findings = [finding for name, values in columns.items() if (finding := role_of(name, values)) is not None]
     findings += leaks(columns, target_numbers(sample, reading.task), reading.task == "classification")
-    nearly = nearly_numbers(reading.encoder)  # of which that is told instead
+    nearly = nearly_numbers(reading.encoder)  # reported as such instead
     return doubts + [finding for finding in findings if finding.kind != IDENTIFIER or finding.column not in nearly]
 
 
 def nearly_numbers(encoder: Any) -> set[str]:
-    """Columns of categories that are numbers, but for some words, or look like dates."""
+    """Columns of categories that are numbers except for some words, or look like dates."""
     doubts = {column.name: getattr(column, "doubt", ()) for column in getattr(encoder, "columns", ())}
     return {name for name, doubt in doubts.items() if doubt and doubt[0] in (RARE_WORD, LIKE_DATES)}
 
 
 def shortened(findings: list[Finding]) -> list[Finding]:
-    """Findings, with further ones of a kind combined into one."""
+    """Findings, with surplus findings of the same kind combined into one."""
     shown: list[Finding] = []
     for kind in dict.fromkeys(finding.kind for finding in findings):
-        alike = [finding for finding in findings if finding.kind == kind]
-        few = alike if len(alike) <= MOST_ALIKE else alike[: MOST_ALIKE - 1]
-        others = [finding.column for finding in alike[len(few) :]]
+        same_kind = [finding for finding in findings if finding.kind == kind]
+        listed = same_kind if len(same_kind) <= MOST_ALIKE else same_kind[: MOST_ALIKE - 1]
+        others = [finding.column for finding in same_kind[len(listed) :]]
         names = ", ".join(map(repr, others[:MOST_NAMED])) + (", ..." if len(others) > MOST_NAMED else "")
-        evidence = f"{len(others)} more columns like {few[-1].column!r}: {names}"
-        shown += [*few, *([Finding("", kind, evidence, "pass `ignore` for each")] if others else [])]
+        evidence = f"{len(others)} more columns like {listed[-1].column!r}: {names}"
+        shown += [*listed, *([Finding("", kind, evidence, "pass `ignore` for each")] if others else [])]
     return shown
 
 
@@ -152,13 +152,13 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
         return [Finding(name, TARGET, problem, remedy)]
     if guess is None or not guess.doubtful:
         return []
-    taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
+    interpretation = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
     remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
-    return [Finding(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
+    return [Finding(name, TARGET, f"{guess.why}, taken for {interpretation}", remedy)]
 
 
 def largest_count(target: Any) -> int | None:
-    """The largest of some targets that look like counts: small whole numbers of several values, 0 among them.
+    """The largest target if targets look like counts: several distinct small integers, including 0.
 
     >>> import pyarrow as pa
     >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([1, 2, 3, 4]))
@@ -173,7 +173,7 @@ def largest_count(target: Any) -> int | None:
 
 
 def columns_of(encoder: Any, sample: Sample) -> dict[str, Values]:
-    """The columns of an encoder in the usable rows, by name, without texts, lists, and those that a table lacks."""
+    """The columns of an encoder in the usable rows, by name, except texts, lists, and columns that a table lacks."""
     values, usable = {}, np.concatenate([np.zeros(0, bool), *sample.usable])
     for column in encoder.columns:
         arrays = arrays_of(encoder, sample.tables, column.name)
@@ -184,42 +184,42 @@ def columns_of(encoder: Any, sample: Sample) -> dict[str, Values]:
 
 
 def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
-    """A column, in each of the tables that have it, as an encoder takes it."""
-    places = [table.schema.get_field_index(name) for table in tables]
-    arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
+    """A column as the encoder reads it, from each table that has it."""
+    indices = [table.schema.get_field_index(name) for table in tables]
+    arrays = [table.column(index) for table, index in zip(tables, indices, strict=True) if index >= 0]
     return [present_of(encoder, array, name, Faults()) for array in arrays]
 
 
 def role_of(name: str, values: Values) -> Finding | None:
-    """Whether a column is a row number, an identifier, or only grows; None if it is none of them."""
+    """A finding if a column is a row number, an identifier, or only grows; else None."""
     remedy = ignore(name)
     present = values.present
     n = len(present)
     if n < FEWEST_COUNTED or n < len(values.numbers):
         return None
-    different = len(np.unique(present))
+    n_distinct = len(np.unique(present))
     if values.are_codes:
-        if n < FEWEST_ROWS or different <= MANY_DIFFERENT * n:
+        if n < FEWEST_ROWS or n_distinct <= MANY_DIFFERENT * n:
             return None
-        return identifier(name, different, n, different < n)
+        return identifier(name, n_distinct, n, n_distinct < n)
     steps, is_whole = np.diff(present), bool((present == np.round(present)).all())
     if is_whole and (steps > 0).all() and (steps == 1).mean() > 0.99:
         problem = f"counts the rows, from {present[0]:.0f} on, and tells nothing of others"
         return Finding(name, ROW_NUMBER, problem, remedy)
     if n < FEWEST_ROWS:
         return None
-    if (steps >= 0).all() and different >= GROWN:
+    if (steps >= 0).all() and n_distinct >= GROWN:
         problem = "only grows from row to row, so that rows to come have values that were never seen"
         return Finding(name, TIME, problem, remedy)
     pairs = 0.5 * n * (n - 1) / (np.ptp(present) + 1.0)
-    if is_whole and different == n and pairs >= FEW_PAIRS:
+    if is_whole and n_distinct == n and pairs >= FEW_PAIRS:
         problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
         return Finding(name, IDENTIFIER, problem, remedy)
     return None
 
 
 def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str) -> list[Monotone]:
-    """Columns of an encoder with which predictions rise or fall; a DataError unless they are numbers.
+    """Columns of an encoder in which predictions are monotone; a DataError unless they are numbers.
 
     >>> monotone_columns([Category("job"), Number("age")], {"age": 1}, "a.csv")
     [Monotone(name='age', feature=1, sign=1)]
@@ -238,7 +238,7 @@ def monotone_columns(columns: Sequence[Any], signs: Mapping[str, int], file: str
 
 
 def likenesses(columns: dict[str, Values]) -> list[Finding]:
-    """Findings on columns of one value, and on columns that are copies of an earlier column.
+    """Findings about constant columns, and about copies of an earlier column.
 
     >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
     >>> [(finding.column, finding.evidence) for finding in likenesses({"age": ages, "name": names})]
@@ -246,15 +246,15 @@ def likenesses(columns: dict[str, Values]) -> list[Finding]:
     """
     findings, known = [], dict[bytes, str]()
     for name, values in columns.items():
-        different, places = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
-        if len(different) < 2:
-            only = "no value" if np.isinf(different).any() or not len(different) else "the same value in all rows"
+        distinct, codes = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
+        if len(distinct) < 2:
+            only = "no value" if np.isinf(distinct).any() or not len(distinct) else "the same value in all rows"
             findings.append(Finding(name, CONSTANT, f"has {only}", ignore(name)))
             continue
-        first = np.unique(places, return_index=True)[1]
-        # Values that all differ go with those of any such column; only if they are the same is that worth a word.
-        is_key = len(different) > MANY_DIFFERENT * len(places)
-        key = (values.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
+        first = np.unique(codes, return_index=True)[1]
+        # Any two columns of distinct values correspond one-to-one, so their values themselves must be equal.
+        is_key = len(distinct) > MANY_DIFFERENT * len(codes)
+        key = (values.numbers if is_key else np.argsort(np.argsort(first))[codes].astype(np.float64)).tobytes()
         if key in known:
             problem = f"tells the same as {known[key]!r}: each value of one goes with one of the other"
             findings.append(Finding(name, COPY, problem, ignore(name)))
@@ -263,9 +263,9 @@ def likenesses(columns: dict[str, Values]) -> list[Finding]:
 
 
 def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Finding]:
-    """Columns that alone predict nearly all that there is to predict, which may give the target away.
+    """Columns that alone predict nearly all of the target, and so may leak it.
 
-    Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
+    Alternate blocks of consecutive rows are predicted from the others, by rows with the same or else the nearest value.
     """
     if target is None or not columns or len(target) < FEWEST_ROWS:
         return []
@@ -273,65 +273,65 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
     learned = np.arange(n) * BLOCKS // n % 2 == 0
 
     def misses(values: Values) -> float:
-        """Wrong predictions, or squared errors, of each half of the rows, predicted by the other."""
+        """Wrong predictions, or squared errors, if each half of the rows is predicted from the other."""
         numbers, wrong = np.where(np.isnan(values.numbers), np.inf, values.numbers), 0.0
         for half in (learned, ~learned):
-            here, there = numbers[half], numbers[~half]
-            errors = target[~half] - _predicted(here, target[half], there, values.are_codes, is_classes)
+            train_numbers, test_numbers = numbers[half], numbers[~half]
+            errors = target[~half] - _predicted(train_numbers, target[half], test_numbers, values.are_codes, is_classes)
             wrong += float(np.count_nonzero(errors) if is_classes else errors @ errors)
         return wrong
 
-    none = misses(Values(np.zeros(n), False))
-    if none == 0 or (is_classes and none < FEWEST_MISSES):
+    baseline = misses(Values(np.zeros(n), False))
+    if baseline == 0 or (is_classes and baseline < FEWEST_MISSES):
         return []
-    most = LEAK * none + is_classes  # a row between the classes is predicted by chance
-    alone = {name: missed for name, values in columns.items() if (missed := misses(values)) <= most}
-    known = "it may give the target away, unless it is known when predictions are made"
-    words = {name: f"{_leak(missed, none, n, is_classes)}: {known}" for name, missed in alone.items()}
-    return [Finding(name, LEAK_OF_TARGET, evidence, ignore(name)) for name, evidence in words.items()]
+    most = LEAK * baseline + is_classes  # a row at the boundary between classes is predicted by chance
+    leaking = {name: n_misses for name, values in columns.items() if (n_misses := misses(values)) <= most}
+    condition = "it may give the target away, unless it is known when predictions are made"
+    evidences = {name: f"{_leak(n_misses, baseline, n, is_classes)}: {condition}" for name, n_misses in leaking.items()}
+    return [Finding(name, LEAK_OF_TARGET, evidence, ignore(name)) for name, evidence in evidences.items()]
 
 
 def ignore(name: str) -> str:
     return f"pass `ignore={name!r}`"
 
 
-def identifier(name: str, different: int, n: int, repeats: bool) -> Finding:
-    """The finding for a column of categories that may name the rows, or groups of rows if values repeat."""
+def identifier(name: str, n_distinct: int, n: int, repeats: bool) -> Finding:
+    """The finding for a column of categories that may identify rows, or groups of rows if values repeat."""
     remedy = ignore(name) + (f", or `groups={name!r}` if rows of a value belong together" if repeats else "")
-    return Finding(name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", remedy)
+    return Finding(name, IDENTIFIER, f"{n_distinct:,} different values in {n:,} rows, which may name the rows", remedy)
 
 
-def _leak(misses: float, none: float, n: int, is_classes: bool) -> str:
-    """How well a column predicts alone, in words; ``none`` is missed by the best constant."""
+def _leak(misses: float, baseline: float, n: int, is_classes: bool) -> str:
+    """A phrase on how well a column predicts alone; ``none``: the error of the best constant."""
     if is_classes:
-        alone, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, none))
-        return f"alone predicts {alone} of {n:,} rows right, where the most frequent class gets {nothing}"
-    return f"alone explains {100 * (1 - misses / none):.2f} % of the variance of the target"
+        share, baseline_share = (f"{100 * (1 - count / n):.2f} %" for count in (misses, baseline))
+        return f"alone predicts {share} of {n:,} rows right, where the most frequent class gets {baseline_share}"
+    return f"alone explains {100 * (1 - misses / baseline):.2f} % of the variance of the target"
 
 
 def _predicted(
-    here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool, is_classes: bool
+    train: np.ndarray, targets: np.ndarray, test: np.ndarray, are_codes: bool, is_classes: bool
 ) -> np.ndarray:
-    """Targets of rows by the numbers of a column: of those with the same or the nearest number; of new codes, of all.
+    """Predict targets from a column: by training rows with the same or the nearest number, or by all for a new code.
 
-    These are the most frequent class, or the mean, between numbers interpolated.
+    The prediction is the most frequent class, or the mean, interpolated between numbers.
     """
-    different, inverse = np.unique(here, return_inverse=True)
+    distinct, inverse = np.unique(train, return_inverse=True)
     if is_classes:
-        k, usual = int(targets.max()) + 1, np.bincount(targets).argmax()
+        k, default = int(targets.max()) + 1, np.bincount(targets).argmax()
         pairs, counts = np.unique(inverse * k + targets, return_counts=True)
         pairs = pairs[np.lexsort((counts, pairs // k))]
         by_number = pairs[np.append(np.diff(pairs // k) != 0, True)] % k
     else:
-        usual, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
+        default, by_number = targets.mean(), np.bincount(inverse, targets) / np.bincount(inverse)
         if not are_codes:
-            return np.interp(there, different, by_number)
-    place = np.searchsorted(different[:-1] / 2 + different[1:] / 2, there, "right")
-    return np.where(are_codes & (different[place] != there), usual, by_number[place])
+            return np.interp(test, distinct, by_number)
+    index = np.searchsorted(distinct[:-1] / 2 + distinct[1:] / 2, test, "right")
+    return np.where(are_codes & (distinct[index] != test), default, by_number[index])
 
 
 def target_numbers(sample: Sample, task: str) -> np.ndarray | None:
-    """The targets as numbers, for classes in the order of their first rows; None if they do not fit the task."""
+    """The targets as numbers, class codes by first occurrence; None if they do not fit the task."""
     if not sample.targets or sample.targets[0] is None:
         return None
     target = pa.chunked_array(list(map(decoded, sample.targets))).combine_chunks()

@@ -1,4 +1,4 @@
-"""The target of a source: the task that it suggests, its values as labels or numbers, and weights of classes."""
+"""The target of a source: inference of the task, conversion to labels or numbers, and class weights."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tunefree.pool.targets import Labels, check_lengths, written
 from tunefree.stream.arrays import to_numpy
 from tunefree.stream.batch import BadRows, Batch
 
-MOST_CLASSES_OF_INTEGERS = 100  # a target of integers with more distinct values is taken for numbers
-ROWS_OF_A_CLASS = 5  # of classes that are integers, on average; with fewer they are taken for numbers
-FEWEST_NUMBERS = 7  # distinct integers that are numbers if their frequencies rise and fall; of counts from 0 four are
-MANY = 12  # distinct integers: fewer are numbers in doubt, so many are classes in doubt unless equally frequent
-SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequencies rise and fall
-NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
+MOST_CLASSES_OF_INTEGERS = 100  # integers with more distinct values are numbers
+ROWS_OF_A_CLASS = 5  # mean number of rows per integer class; with fewer, the integers are numbers
+FEWEST_NUMBERS = 7  # distinct integers that are numbers if frequencies rise and fall once; 4 for counts from 0
+MANY = 12  # distinct integers: fewer are doubtful numbers, others doubtful classes unless equally frequent
+SMOOTH = 0.2  # largest excess variation of frequencies that rise and fall once, relative to a random order
+NOISE = 0.56  # mean absolute difference of two square roots of counts, of variance 1/4 each: 1 / sqrt(pi)
 BOOLEANS = {"true": True, "false": False}
 TEXTS, FRACTIONS, MANY_VALUES = "texts", "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
 NEVER_CLASSES = FRACTIONS, MANY_VALUES
 BALANCED = "balanced"
-MISSPELT = 0.8  # similarity of labels from which on one is taken for the other, misspelt
+MISSPELT = 0.8  # similarity from which a label counts as a misspelling of another
 
 
 class Guess(NamedTuple):
-    """The task that a target suggests, why, and whether it could well be the other one."""
+    """The inferred task of a target, the reason, and whether the other task is plausible."""
 
     task: str  # "classification" or "regression"
     why: str
@@ -40,11 +40,10 @@ class Guess(NamedTuple):
 
 
 def task_of(target: Any) -> Guess:
-    """The task that a target's values suggest.
+    """Infer the task from the values of a target.
 
-    Strings and booleans are classes. So are at most two distinct numbers, and whole numbers that take few values, close
-    together and each of them often, unless their frequencies rise once and fall once, as those of counts, grades and
-    ages do. Other numbers make a regression.
+    Strings and booleans are classes. So are at most two distinct numbers, and integers with few, close and frequent
+    values, unless frequencies rise and fall once, as for counts, grades and ages. Other numbers make a regression.
 
     >>> import pyarrow as pa
     >>> [task_of(pa.array(values)).task for values in ([1.0, 2.0] * 10, [1.5, 2.0, 2.5] * 10, ["a", "b"])]
@@ -68,7 +67,7 @@ def task_of(target: Any) -> Guess:
 
 
 def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> None:
-    """Raise a DataError if the target of the first rows is texts that are mostly different, and so no classes.
+    """Raise a DataError if the targets of the first rows are mostly distinct strings, which cannot be classes.
 
     >>> import pyarrow as pa
     >>> check_classes(Guess("classification", TEXTS), pa.array([f"{k} m" for k in range(200)]), "a.csv", "y")
@@ -84,7 +83,7 @@ def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> Non
 
 
 def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
-    """The guess for at least three whole numbers, in ascending order, with their frequencies."""
+    """The guess for at least three distinct integers in ascending order, with their frequencies."""
     k, n = len(values), int(counts.sum())
     is_seldom = n < 4 * ROWS_OF_A_CLASS * k
     span = f"{k} whole numbers from {int(values[0])} to {int(values[-1])}"
@@ -92,11 +91,11 @@ def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
         return Guess("regression", MANY_VALUES)
     if ROWS_OF_A_CLASS * k > n:
         return Guess("regression", f"{span} in {n} rows", 2 * k <= n)
-    if np.ptp(values) > 3 * k:  # codes are counted; prices and ages in round numbers are not
+    if np.ptp(values) > 3 * k:  # class codes are consecutive, round prices and ages are not
         return Guess("regression", f"{span}, far apart", k <= 2 * MANY and not is_seldom)
     rises_and_falls, is_clear = shape_of(counts)
-    is_uneven = counts.var() > 2.0 * counts.mean()  # equal ones have a ratio of about 1
-    is_odd = bool(is_uneven or is_seldom or values[0] not in (0, 1))  # codes are counted from 0 or 1
+    is_uneven = counts.var() > 2.0 * counts.mean()  # equal frequencies have a ratio of about 1
+    is_odd = bool(is_uneven or is_seldom or values[0] not in (0, 1))  # class codes start at 0 or 1
     classes = Guess("classification", f"{span}, each of them often", k >= MANY and is_odd)
     has_rare_end = 10 * min(counts[0], counts[-1]) < counts.max()
     if not rises_and_falls or not is_uneven or not (has_rare_end or k > 2 * MANY):
@@ -109,22 +108,22 @@ def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
 
 
 def shape_of(counts: np.ndarray) -> tuple[bool, bool]:
-    """Whether frequencies rise and fall once each as values grow, apart from chance, and whether that is clear.
+    """Whether frequencies rise and fall once along the values, apart from noise, and whether this is clear.
 
-    The changes of their roots, which vary alike by chance, are compared with those in a random order.
+    The variation of their square roots, which have equal variance, is compared with the variation in a random order.
 
     >>> shape_of(np.array([109, 65, 22, 3, 1])), shape_of(np.array([50, 900, 170, 800, 10, 30, 700]))
     ((True, True), (False, True))
     """
     roots = np.sqrt(counts)
-    k, most = len(roots), float(roots.max())
-    beyond = np.abs(np.diff(roots)).sum() - (2.0 * most - roots[0] - roots[-1])
-    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (most - roots.mean())
-    return bool(beyond <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
+    k, largest = len(roots), float(roots.max())
+    excess = np.abs(np.diff(roots)).sum() - (2.0 * largest - roots[0] - roots[-1])
+    at_random = np.abs(roots[:, None] - roots).sum() / k - 2.0 * (largest - roots.mean())
+    return bool(excess <= SMOOTH * at_random + NOISE * k), bool(at_random > 2.0 * NOISE * k)
 
 
 def labels_of(target: Any) -> Labels:
-    """Labels of an Arrow array: each distinct one that a row has, once; whole numbers lose their ``.0``.
+    """The distinct labels that occur in an Arrow array, and codes; integral floats become integers.
 
     >>> import pyarrow as pa
     >>> labels_of(pa.array([2.0, 1.0, 2.0]))
@@ -145,7 +144,7 @@ def _label(value: Any) -> Any:
 
 
 def target_of(task: str, batch: Batch) -> Any:
-    """The target of a batch as models take it; a DataError if a regression has no numbers, or a label is too long."""
+    """Convert the target of a batch for a model; a DataError if a regression has no numbers, or a label is too long."""
     if task == "classification":
         labels = labels_of(batch.target)
         check_lengths(labels, batch.file, batch.numbers)
@@ -186,15 +185,15 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
 
 
 def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
-    """The rows whose label is among the classes that ``bad`` names, or whose target its loss can have."""
+    """The rows with a label among the classes of ``bad``, or a target in the domain of its loss."""
     if batch.target is None or not len(batch.weight) or not (bad.classes or has_rates(bad.loss)):
         return batch
     if bad.classes:
-        labels, named = labels_of(batch.target), ", ".join(bad.classes)
+        labels, class_names = labels_of(batch.target), ", ".join(bad.classes)
         known = set(closed_classes(bad.classes, "classification", batch.target))
         is_bad = np.array([label not in known for label in labels.values], bool)[labels.codes]
         for row in np.flatnonzero(is_bad).tolist():
-            problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {named}"
+            problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {class_names}"
             remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
             bad.report(problem, batch.file, int(batch.numbers[row]), bad.target, remedy)
     else:
@@ -208,7 +207,7 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
 
 
 def with_rates(plan: Plan, batch: Batch) -> Batch:
-    """A batch with rates in the place of targets, and their weights, where the plan's loss has exposures."""
+    """A batch with rates instead of targets, and their weights, if the loss of the plan supports exposures."""
     if not has_rates(plan.loss):
         return batch
     loss = loss_of("regression", plan.loss)
@@ -223,7 +222,7 @@ def with_rates(plan: Plan, batch: Batch) -> Batch:
 
 
 def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
-    """The weights that are written as LABEL=WEIGHT.
+    """Parse weights written as LABEL=WEIGHT.
 
     >>> weights_by_label(["yes=5", "a=b=0.5"])
     {'yes': 5.0, 'a=b': 0.5}
@@ -241,7 +240,7 @@ def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
 
 
 def check_class_weight(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:
-    """Raise a ModelError if weights of classes have no effect; ``complete``: whether no other classes will come."""
+    """Raise a ModelError if class weights have no effect; ``complete``: whether all classes are known."""
     if plan.class_weight and task != "classification":
         raise ModelError("`class_weight` is for classes, and the target is a number to predict; leave it out")
     if not plan.class_weight or BALANCED in plan.class_weight:
@@ -249,30 +248,30 @@ def check_class_weight(plan: Plan, task: str, classes: Sequence[Any], complete: 
     texts = list(map(str, classes))
     known = {*texts, *(written(label) for label in classes if not isinstance(label, str))}
     for label in weights_by_label(plan.class_weight):
-        is_misspelt = label.isalpha() and get_close_matches(label, texts, 1, MISSPELT)  # 12 is not 112
+        is_misspelt = label.isalpha() and get_close_matches(label, texts, 1, MISSPELT)  # not for numbers: 12 is not 112
         if not known & {label, written(label)} and (complete or is_misspelt):
             raise ModelError(f"`class_weight`: there is no class {label!r}; {nearest(label, texts, 'classes')}")
 
 
 def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
-    """Factors (n,) of the weights of rows with these labels; 1 for classes that are not named.
+    """Weight factors (n,) of rows with these labels; 1 for classes without a class weight.
 
     >>> class_factors({"yes": 5.0}, Labels.of(np.array(["no", "yes", "no"])))
     array([1., 5., 1.])
     """
-    loose = {written(label): weight for label, weight in weights.items()}
-    loose_weights = [1.0 if isinstance(value, str) else loose.get(written(value), 1.0) for value in y.values]
-    each = [weights.get(str(value), other) for value, other in zip(y.values, loose_weights, strict=True)]
-    return np.array(each)[y.codes]
+    weight_by_text = {written(label): weight for label, weight in weights.items()}
+    text_weights = [1.0 if isinstance(value, str) else weight_by_text.get(written(value), 1.0) for value in y.values]
+    factors = [weights.get(str(value), default) for value, default in zip(y.values, text_weights, strict=True)]
+    return np.array(factors)[y.codes]
 
 
 def weighed(batch: Batch, by_label: dict[str, float]) -> Batch:
-    """The batch, whose targets are labels, with the weights of the classes too."""
+    """The batch with row weights multiplied by class weights; targets must be labels."""
     return batch._replace(weight=batch.weight * class_factors(by_label, batch.target)) if by_label else batch
 
 
 def is_balanced(plan: Plan) -> bool:
-    """Whether the weights of a plan are to be found by its rows; raises a ModelError if they are written wrongly."""
+    """Whether class weights are to be computed from the rows; raises a ModelError if they are malformed."""
     if BALANCED not in plan.class_weight:
         weights_by_label(plan.class_weight)
         return False
@@ -282,10 +281,10 @@ def is_balanced(plan: Plan) -> bool:
 
 
 def balancing(totals: dict[str, float]) -> tuple[str, ...]:
-    """Weights with which all classes weigh the same, as LABEL=WEIGHT, from the weights of their rows.
+    """Weights that balance the classes, as LABEL=WEIGHT, from the total row weight of each class.
 
-    A class with the share p of the weight of all rows gets 1 / (K p), with K classes, as in scikit-learn.
+    A class with the share p of the total weight gets 1 / (K p), with K classes, as in scikit-learn.
     """
-    kept = {label: total for label, total in sorted(totals.items()) if total > 0.0}
-    mean = math.fsum(kept.values()) / len(kept) if kept else 0.0  # `sum` differs from one version of Python to the next
-    return tuple(f"{label}={mean / total!r}" for label, total in kept.items())
+    positive = {label: total for label, total in sorted(totals.items()) if total > 0.0}
+    mean = math.fsum(positive.values()) / len(positive) if positive else 0.0  # `sum` depends on the Python version
+    return tuple(f"{label}={mean / total!r}" for label, total in positive.items())

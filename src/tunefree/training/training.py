@@ -1,4 +1,4 @@
-"""Training: batches of a source are learned in order, in one or several passes, with checkpoints on the way."""
+"""Training: batches of a source are learned in order, in one or several passes, with checkpoints at intervals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
 from tunefree.training.targets import balancing, check_class_weight, is_balanced, labels_of
 
-PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
+PATIENCE = 1.0  # longest delay in seconds before rows of a slow pipe are learned
 
 
 def train(
@@ -66,10 +66,10 @@ def train(
 ) -> Trained:
     """Learn a model from a source, or raise Interrupted, a DataError or a ModelError.
 
-    Parameters that are not named here are those of :func:`tunefree.train`.
-    ``stop``: asks the training to end before its rows do; it is saved to the checkpoint then.
-    ``earlier``: a model of the same plan that goes on with these rows; see :func:`learn_more`.
-    ``tell``: called with what the user should know.
+    Other parameters are as in :func:`tunefree.train`.
+    ``stop``: a request to end the training early; the model is then saved to the checkpoint.
+    ``earlier``: a model of the same plan to continue with these rows; see :func:`learn_more`.
+    ``tell``: called with messages for the user.
     """
     stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
     if plan.passes > 1 and not plan.shuffle:
@@ -83,7 +83,7 @@ def train(
         callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints, stop]
         try:
             reader = _Reader(rows, unread, checkpoints, limit, stop, any(callback.may_end for callback in callbacks))
-            trained = _begun(reader, plan, earlier)
+            trained = _started(reader, plan, earlier)
             for file in source.files or (IN_MEMORY if source.rewindable else "a stream",):
                 trained.progress.note_data(display_name(file))
             for callback in callbacks:
@@ -121,7 +121,7 @@ def check_weighed(trained: Trained, name: str | None = None) -> None:
 
 
 def _end(trained: Trained, source: Source) -> None:
-    """End a training whose rows have all been learned, unless they were too few."""
+    """Complete a training after its last row; raises a DataError if too few rows were learned."""
     plan, model = trained.plan, trained.model
     check_learned(model, trained.progress.progressive[0].rows, source)
     check_class_weight(plan, model.task, getattr(model, "classes", ()), complete=True)
@@ -135,12 +135,12 @@ def _end(trained: Trained, source: Source) -> None:
 
 
 def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
-    """Train a model, in place, on further rows, as if they had followed the rows it has learned.
+    """Train a model in place on further rows, as if they had followed the rows it has learned.
 
-    A single learner is then, to the byte, the one that one pass over all rows makes, if its first rows were enough to
-    fix its view. A pool grew generations where its pass had ended, and goes on from these. A checkpoint of a first pass
-    goes on with the rows that follow its own, and ends to the byte as if it had never been interrupted.
-    ``plan``: of :meth:`tunefree.model_files.plan.Plan.further`; further arguments are those of :func:`train`.
+    A single learner becomes byte-identical to one trained on all rows in a single pass, if its first rows were enough
+    to fix its view. A pool continues with the generations that it grew at the end of its pass. A checkpoint of a first
+    pass continues with the rows after its own, and becomes byte-identical to the model of an uninterrupted training.
+    ``plan``: a result of :meth:`tunefree.model_files.plan.Plan.further`; other arguments are as in :func:`train`.
 
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": [20.0, 60.0] * 300, "rich": ["no", "yes"] * 300}
@@ -152,13 +152,13 @@ def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *argu
     check_kind(trained, source)
     plan = plan or trained.plan.further(Plan())
     progress = trained.progress
-    is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # of the rows that come next
+    is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # continued with later rows
     earlier = replace(trained if is_checkpoint else continued(trained), plan=plan)
     return train(source, plan, *arguments, earlier=earlier, **options)
 
 
 def with_weights(plan: Plan, source: Source) -> Plan:
-    """The plan, checked, with the weights that "balanced" stands for on a source, which is read once for it."""
+    """The validated plan, with "balanced" replaced by class weights that are computed in a pass over the source."""
     if not is_balanced(plan):
         return plan
     source.check_rewindable("give `class_weight='LABEL=W'`")
@@ -173,7 +173,7 @@ def with_weights(plan: Plan, source: Source) -> Plan:
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
-    """Learn a batch of a pass that goes on; the model was :func:`continued`."""
+    """Learn a batch of a continued pass; the model was :func:`continued`."""
     trained.model.reserve(batch.n_features)
     step = learn(trained, batch)
     Notes().step(trained, step)
@@ -181,7 +181,7 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
 
 
 def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
-    """Learn batches of a pass that goes on as :func:`learn_batch` does, but runs of rows of a group are never cut."""
+    """Learn batches of a continued pass like :func:`learn_batch`, without splitting runs of rows of a group."""
     for batch in batches:
         yield from (learn_batch(trained, part) for part in cut(trained, batch))
     yield from (learn_batch(trained, part) for part in rows_that_wait(trained, None))
@@ -189,9 +189,9 @@ def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
 
 @dataclass
 class Notes(Callback):
-    """Takes note of the place of rows that were read and learned, and in the first pass of their targets and losses.
+    """Records the position of the rows learned, and in the first pass their targets and losses.
 
-    ``origin``: from a file and the number of a row in it to those that the user knows.
+    ``origin``: maps a file and a row number to the file and row number that the user knows.
     """
 
     origin: Origin = as_named
@@ -207,7 +207,7 @@ class Notes(Callback):
             rises.follow(trained, step, self.origin)
 
     def _follow_targets(self, trained: Trained, y: Any) -> None:
-        """Note the order of targets, and how many rows each class has."""
+        """Record the order of targets, and the number of rows of each class."""
         is_of_classes = trained.model.task == "classification"
         codes = trained.model.codes(y)[0] if is_of_classes else y
         if trained.order is not None:
@@ -218,11 +218,11 @@ class Notes(Callback):
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
-    """The source in the order in which its rows are to be learned."""
+    """The source with its rows in the order of learning, shuffled if the plan says so."""
     if not plan.shuffle:
         return nullcontext(source)
     if source.rewindable:
-        # mistakes in names show before all rows are moved
+        # report wrong names before all rows are shuffled
         reading = begin(source, plan, BadRows(skip=True), is_look=True)
         note_roles(reading, bad)
     known, chunks = (
@@ -235,22 +235,22 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
 
 @dataclass
 class _Reader:
-    """Reads the rows of a source, ahead of those that are learned unless these may be the last."""
+    """Reads the rows of a source, ahead of learning unless a callback may end the pass."""
 
     source: Source
-    unread: BadRows  # could not be read when the rows were shuffled
+    unread: BadRows  # rows that could not be read during shuffling
     checkpoints: Checkpoints
     limit: MemoryLimit
     stop: Stop
-    may_end: bool  # whether a callback may end a pass; then nothing is known of rows that were not learned
+    may_end: bool  # whether a callback may end a pass; rows beyond its end must not be read
     begun: Iterator[Batch] | None = None  # batches of a pass that has begun
-    n_forgotten: int = 0  # features, up to the latest batch that was read
+    n_forgotten: int = 0  # features forgotten up to the latest batch read
 
     def __post_init__(self) -> None:
         self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
 
     def batches(self, trained: Trained) -> Iterator[Batch]:
-        """The batches of a pass, from the place on to which it has come."""
+        """The batches of a pass, from its current position on."""
         model, interval = trained.model, CHECKED if self.limit.is_stated else 0
         for batch in self._ahead(trained):
             meetings, n_features = model.linear.meetings, max(model.n_features, reach(batch.rows))
@@ -258,7 +258,7 @@ class _Reader:
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve(n_slots=n_slots, exactly=True)
-            elif not self.limit.is_stated or n_slots > model.n_features:  # else it is looked at fixed rows
+            elif not self.limit.is_stated or n_slots > model.n_features:  # stated limits are checked at fixed rows
                 self.limit.make_room(model, n_slots)
             model.reserve(batch.n_features, n_slots)
             self.stop.learns = True
@@ -271,20 +271,20 @@ class _Reader:
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
 
     def _ahead(self, trained: Trained) -> Iterator[Batch]:
-        """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
+        """Batches, read ahead; if rows cannot be read again, the training is saved on an error."""
         depth = 0 if self.may_end else 2
         try:
             yield from ahead(self._reads(trained), depth, self.stop)
         except DataError:
             encoder = trained.encoder
-            # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.
+            # Categories of a rejected chunk are kept. If it made others forgotten, the state cannot be saved.
             if not self.source.rewindable and self.n_forgotten == n_forgotten(encoder):
                 trained.model.reserve(encoder.n_features)
                 self.checkpoints.keep()
             raise
 
     def _reads(self, trained: Trained) -> Iterator[Batch]:
-        """Batches with the rows skipped so far; with the state of the encoder too where a checkpoint is due."""
+        """Batches with the rows skipped so far, and the state of the encoder if a checkpoint is due."""
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.begun, progress.rows
         if batches is None:
@@ -295,7 +295,7 @@ class _Reader:
             state = encoder.state() if self.checkpoints.is_due(before, rows) else None
             self.n_forgotten = n_forgotten(encoder)
             yield batch._replace(tally=self.bad.tally.copy(), checkpoint=state)
-            if self.stop.number:  # chunks that were read, but not encoded, are read again when training goes on
+            if self.stop.number:  # chunks read but not encoded are read again when training resumes
                 raise Stopped
 
 
@@ -304,8 +304,8 @@ def n_forgotten(encoder: Any) -> int:
     return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
-def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
-    """A training that begins, is resumed, or goes on with further rows."""
+def _started(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
+    """Begin a training, resume it, or continue it with further rows."""
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
         trained = reader.checkpoints.load(source, plan)
@@ -314,44 +314,44 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         bad.tally, row = earlier.progress.tally.copy(), earlier.progress.position.row
         bad.tally.add_all(reader.unread.tally)
         encoder = source.known or earlier.encoder
-        if row or source.known is not None:  # the rest of a stream is read as its beginning was
+        if row or source.known is not None:  # the rest of a stream is in the notation of its beginning
             chunks = chunks_of(source, encoder, bad, Position(row=row))
         else:
             encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
         trained = replace(earlier, encoder=encoder)
         reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
-        # what is forgotten must have the places of its own numbers, and no bank may keep rows
+        # forgetting requires that feature numbers are slots, and that no bank keeps rows
         can_forget = trained.model.linear.meetings is None and trained.model.predictor.bank is None
         if earlier.progress.position == Position() and source.kind == TABLE and can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
-        trained, reader.begun = _blank(source, plan, bad, reader.limit)
+        trained, reader.begun = _new_training(source, plan, bad, reader.limit)
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally.copy(), file_sizes(source)
     return trained
 
 
-def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
-    """A model that has seen nothing, and the batches to learn."""
+def _new_training(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
+    """A new model, and the batches to learn."""
     view = plan.view or usual_view(plan.learner)
     family = family_of(plan.learner)
     config = None if family is None else family.config_of(plan)
 
     def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
-        known: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        known |= {"settings": dict(plan.settings), "view": view, "config": config}
-        return Model(task, plan.learner, plan.loss, plan.average, **known, **options)
+        shape: dict[str, Any] = {"classes": classes, "n_features": n_features}
+        shape |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, **shape, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check_class_weight(plan, task, classes, complete=bool(plan.classes))
-    if not any(not oddity.rows for oddity in bad.tally.oddities):  # before rows were moved, their order told more
+    if not any(not oddity.rows for oddity in bad.tally.oddities):  # otherwise noted in the original order
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
-    # Features that are hashed or limited are as many as there is room for, and few are met once.
+    # Hashed or limited features fill their capacity, and few of them occur only once.
     monotone = monotone_columns(encoder.columns, signs_of(plan.monotone), source.name) if plan.monotone else ()
     make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits), monotone=monotone)
     limit.check_beginning(make, encoder.n_features)

@@ -1,4 +1,4 @@
-"""The work of commands with trained models, as functions of sources: predict, evaluate, compare, explain.
+"""Functions behind the commands for trained models: predict, evaluate, compare, explain.
 
-This package may import training and what is below it. What a new command does is a function in a file of its own.
+This package may import training and the layers below it. A new command gets a function in a new module.
 """

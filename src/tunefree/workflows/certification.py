@@ -20,10 +20,10 @@ from tunefree.theory.exchangeability import LEVEL
 
 
 def order_of(trained: Trained) -> dict[str, Any]:
-    """What the order of the rows tells about the targets, for JSON; empty where it is not known, as over shards.
+    """The test whether targets depend on the order of the rows, for JSON; empty if unknown, as for shards.
 
-    ``depends_on_rows``: whether a test refutes at ``level`` that rows are exchangeable; ``sorted``: whether rows are
-    sorted by the target or grouped; the others as of :class:`tunefree.theory.exchangeability.Finding`.
+    ``depends_on_rows``: whether a test at ``level`` rejects that rows are exchangeable; ``sorted``: whether rows are
+    sorted or grouped by the target; other keys are fields of :class:`tunefree.theory.exchangeability.Finding`.
     """
     if trained.order is None:
         return {}
@@ -33,9 +33,9 @@ def order_of(trained: Trained) -> dict[str, Any]:
 
 
 def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
-    """The bound of the learner's own theorem on the regret of the first pass, or why there is none.
+    """The bound of the learner's theorem on the regret of the first pass, or the reason why there is none.
 
-    ``weights`` (d, K): of the features in the order of the model, the constant first.
+    ``weights``: weights (d, K) of the features in the order of the model, the constant first.
     """
     model = trained.model
     if not model.has_weights or model.options.view != "raw":
@@ -52,10 +52,10 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     (member,), by_slot = linear.members, linear.present().by_slot(weights)
     if member.offsets is not None:
         return no_bound("a class that came late began with more than the learner's rounds")
-    room = np.zeros((member.room, model.n_outputs))
-    kept = min(len(room), len(by_slot))  # features beyond the room were never met
-    room[:kept] = by_slot[:kept]
-    bound = paper_bound(member.state, member.objective, room)
+    slot_weights = np.zeros((member.room, model.n_outputs))
+    n_copied = min(len(slot_weights), len(by_slot))  # features beyond this capacity never occurred
+    slot_weights[:n_copied] = by_slot[:n_copied]
+    bound = paper_bound(member.state, member.objective, slot_weights)
     if bound == math.inf:
         return no_bound("no theorem covers this loss with these parameters, or its bound is beyond all numbers")
     return Bound(bound, theorem)
@@ -64,8 +64,8 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     """Weights (d, K) of a linear model from a CSV file.
 
-    It has a column ``feature``, of names as ``inspect`` writes them, ``(constant)`` for the intercept, and a column of
-    weights: one, or one named after each class where there are more than two.
+    The column ``feature`` has the names that ``inspect`` writes, ``(constant)`` for the intercept. Weights are in one
+    column, or in a column named after each class if there are more than two.
     Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """
     model, outputs = trained.model, ["weight"]

@@ -1,4 +1,4 @@
-"""Columns of a source before training: how each would be read and why, its values, and its possible role."""
+"""Inspection of the columns of a source before training: kinds and reasons, values, and possible roles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tunefree.training.roles import Finding
 from tunefree.training.targets import rows_with_usable_targets, task_of
 from tunefree.workflows.findings import doubts_of_columns
 
-PLACES = 8  # that are read
-LONGEST_AGO = 2.0**63 - 1024.0  # microseconds, as a float64 has them
-EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
+PLACES = 8  # positions at which a long source is sampled
+LONGEST_AGO = 2.0**63 - 1024.0  # largest float64 number of microseconds below 2**63
+EXAMPLES, LONGEST_EXAMPLE = 3, 24  # number of example values, and characters of each
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
 
 
@@ -31,8 +31,8 @@ class Kind(NamedTuple):
     """A kind of columns."""
 
     plural: str
-    why: str  # a column is of it
-    option: str | None = None  # that says so
+    why: str  # the reason why a column has this kind
+    option: str | None = None  # the parameter that sets it
 
 
 KINDS = {
@@ -48,24 +48,24 @@ KINDS = {
 
 
 def kind_of(column: Any) -> Kind:
-    """The kind of a column; one that is not of this package is called by its name."""
+    """The kind of a column; a kind from another package is described by its name."""
     return KINDS.get(column.kind, Kind(column.kind, column.kind))
 
 
 class ColumnView(NamedTuple):
-    """A column as a training would read it, with statistics of a sample of its rows."""
+    """A column as training would read it, with statistics of a sample of its rows."""
 
     name: str
-    kind: str  # of the column, or its role, or left out
+    kind: str  # kind or role of the column, or "left out"
     why: str
-    missing: float  # share of the rows
-    different: int  # values
-    range: tuple[Any, Any] | None  # the smallest and the largest number, or date
+    missing: float  # share of missing values
+    different: int  # number of distinct values
+    range: tuple[Any, Any] | None  # the smallest and the largest number or date
     examples: list[str]
 
     @property
     def values(self) -> str:
-        """The range and examples."""
+        """The range and examples as text."""
         texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in self.examples)
         examples = ", ".join(texts)
         return examples if self.range is None else f"{' to '.join(map(_as_written, self.range))}: {examples}"
@@ -77,15 +77,15 @@ class ColumnsView:
 
     name: str
     rows: int
-    where: str  # which rows these are
-    task: str  # that a training would learn, and why; empty without a target
+    where: str  # description of the sampled rows
+    task: str  # task that training would learn; empty without a target
     why: str
     columns: list[ColumnView]
     findings: list[Finding]
     unusable: list[str] = field(default_factory=list)
 
     def notes(self) -> list[str]:
-        """Roles of columns, and columns that cannot be used, with the option that decides it."""
+        """Lines about roles of columns and unusable columns, each with the option that resolves it."""
         return [*map(str, roles.shortened(self.findings)), *self.unusable]
 
     def __str__(self) -> str:
@@ -101,16 +101,16 @@ class ColumnsView:
 
 
 def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
-    """The types and roles that a training would give to the columns of a table or of files, by a sample of rows.
+    """The kinds and roles that training would assign to the columns of a table or of files, from a sample of rows.
 
     Parameters
     ----------
     data : Source, table, path, or sequence of paths
-        What :func:`tunefree.open_source` takes or returns.
+        Anything that :func:`tunefree.open_source` accepts or returns.
     target : str, optional
         The column to predict.
     **options
-        What else :func:`tunefree.train` takes. ``categorical=["zip"]`` and others change what is seen here as there.
+        Other parameters of :func:`tunefree.train`, such as ``categorical=["zip"]``, with the same effect.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     Raises
     ------
     DataError, ModelError
-        As :func:`tunefree.train` raises them, for columns that do not exist and options that do not fit.
+        As in :func:`tunefree.train`, for columns that do not exist and options that do not fit.
 
     Examples
     --------
@@ -152,48 +152,48 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     task, why = (reading.task, why) if is_labelled else ("", "")
     first = roles.first_findings(reading)
-    further = _further_findings(reading, sample, {one.column for one in first if one.kind == roles.LEAK_OF_TARGET})
+    further = _further_findings(reading, sample, {leak.column for leak in first if leak.kind == roles.LEAK_OF_TARGET})
     notes = [*map(str, doubts_of_columns(reading.encoder)), *_unusable(bad)]
     return ColumnsView(source.name, sample.n_rows, where, task, why, views, first + further, notes)
 
 
 def _sample_of(source: Source, reading: Reading, bad: BadRows) -> tuple[Sample, str]:
-    """All rows of a short source, or rows from places all over a long one, and which these are, in words.
+    """All rows of a short source or rows from evenly spread positions of a long one, and a description of the sample.
 
-    Of a source that can be read only once they are the first.
+    A source that can be read only once is sampled by its first rows.
     """
-    places = source.places(PLACES)
-    if not places:
+    positions = source.places(PLACES)
+    if not positions:
         return reading.first, "the first rows of what can be read only once"
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
-    sample = _rows_from(source, reading, bad, places[:1], most)
-    if sample.n_rows < most or len(places) == 1:
+    sample = _rows_from(source, reading, bad, positions[:1], most)
+    if sample.n_rows < most or len(positions) == 1:
         return sample, f"{'all' if sample.n_rows < most else 'the first'} {sample.n_rows:,} rows"
-    sample = _rows_from(source, reading, bad, places, most // len(places))
-    return sample, f"{sample.n_rows:,} rows from {len(places)} places"
+    sample = _rows_from(source, reading, bad, positions, most // len(positions))
+    return sample, f"{sample.n_rows:,} rows from {len(positions)} places"
 
 
-def _rows_from(source: Source, reading: Reading, bad: BadRows, places: list[Position], n_rows: int) -> Sample:
-    """So many rows from each of some places on, or those that there are."""
+def _rows_from(source: Source, reading: Reading, bad: BadRows, positions: list[Position], n_rows: int) -> Sample:
+    """Up to ``n_rows`` rows from each of the given positions on."""
     sample, encoder, bad.tally = Sample([], [], []), reading.encoder, Tally()
-    for place in places:
-        left = n_rows
-        for chunk in chunks_of(source, encoder, bad, place):
-            numbers = row_numbers(chunk)[:left]
-            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, left), numbers))
+    for position in positions:
+        remaining = n_rows
+        for chunk in chunks_of(source, encoder, bad, position):
+            numbers = row_numbers(chunk)[:remaining]
+            chunk = chunk._replace(data=with_row_numbers(chunk.data.slice(0, remaining), numbers))
             batch = rows_with_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
             sample.tables.append(chunk.data)
             sample.usable.append(np.isin(numbers, batch.numbers))
             sample.targets.append(batch.target)
-            left -= len(numbers)
-            if not left:
+            remaining -= len(numbers)
+            if not remaining:
                 break
     return sample
 
 
 def _unusable(bad: BadRows) -> list[str]:
-    """Reasons why rows of a sample cannot be used, and oddities of others."""
+    """Lines about unusable rows of a sample, and oddities of usable rows."""
     remedy = "pass `on_bad_row='skip'` to leave such rows out"
     lines = [f"cannot be used: {reason}; {remedy}" for reason in bad.tally.reasons]
     if n := bad.tally.unlabelled:
@@ -202,7 +202,7 @@ def _unusable(bad: BadRows) -> list[str]:
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
-    """A column of a sample; ``column`` is None if it is no feature."""
+    """The view of a column; ``column`` is None if it is not a feature."""
     arrays = roles.arrays_of(reading.encoder, sample.tables, name)
     if name == reading.encoder.target and name not in reading.encoder.notations:
         arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
@@ -210,22 +210,22 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why = _kind_of(name, column, reading, plan)
-    read = arrays
+    read_arrays = arrays
     # Python has no dates after the year 9999.
     arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     distinct = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.n_rows, 1)
-    range = _range_of(column, read, values)
-    return ColumnView(name, kind, why, missing, len(distinct), range, distinct[:EXAMPLES])
+    value_range = _range_of(column, read_arrays, values)
+    return ColumnView(name, kind, why, missing, len(distinct), value_range, distinct[:EXAMPLES])
 
 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str]:
     """The kind of a column, or its role, and the reason."""
     if column is not None:
         return column.kind, why_of(plan, column)
-    for role, named in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
-        if name == named:
+    for role, column_name in zip(ROLES, (plan.target, plan.sample_weight, plan.groups, plan.exposure), strict=True):
+        if name == column_name:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             return role, "named by task" if role == "target" and plan.task else why
     return "left out", "named by ignore"
@@ -241,17 +241,17 @@ def why_of(plan: Plan, column: Any) -> str:
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
-    """The smallest and the largest number or date."""
+    """The smallest and the largest number or date; None for other values."""
     if column is None:
-        are_numbers = values and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+        are_numbers = values and all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in values)
         return (min(values), max(values)) if are_numbers else None
-    read = roles.values_of(column, arrays)
-    if read is None or read.are_codes or not len(read.present):
+    column_values = roles.values_of(column, arrays)
+    if column_values is None or column_values.are_codes or not len(column_values.present):
         return None
-    ends = float(read.present.min()), float(read.present.max())
+    ends = float(column_values.present.min()), float(column_values.present.max())
     if column.kind == "number":
         return ends
-    clipped = np.clip(ends, -LONGEST_AGO, LONGEST_AGO).astype(np.int64)  # such as an infinity of SQL
+    clipped = np.clip(ends, -LONGEST_AGO, LONGEST_AGO).astype(np.int64)  # an infinite SQL timestamp exceeds this
     (first, first_time), (last, last_time) = (str(end).split("T") for end in clipped.view("M8[us]").astype("M8[s]"))
     if column.kind == "time":
         return first_time, last_time
@@ -264,15 +264,15 @@ def _as_written(value: Any) -> str:
 
 
 def _further_findings(reading: Reading, sample: Sample, leaking: set[str]) -> list[Finding]:
-    """Findings from the sample beyond the first rows: leaks, another task, columns of one value, copies."""
+    """Findings from the sample beyond the first rows: leaks, another task, constant columns, copies."""
     if not any(usable.any() for usable in sample.usable):
         return []
     columns = roles.columns_of(reading.encoder, sample)
     leaks = roles.leaks(columns, roles.target_numbers(sample, reading.task), reading.task == "classification")
     findings = [finding for finding in leaks if finding.column not in leaking] + roles.likenesses(columns)
     targets = pa.chunked_array(list(map(decoded, sample.targets))).combine_chunks() if reading.guess else None
-    if reading.guess and (other := task_of(targets)).task != reading.task:
-        evidence = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
-        remedy = f"pass `task={other.task!r}` or `task={reading.task!r}`"
+    if reading.guess and (sample_guess := task_of(targets)).task != reading.task:
+        evidence = f"the first rows look like {reading.task}, and others like {sample_guess.task}: {sample_guess.why}"
+        remedy = f"pass `task={sample_guess.task!r}` or `task={reading.task!r}`"
         findings.insert(0, Finding(reading.encoder.target, roles.TARGET, evidence, remedy))
     return findings

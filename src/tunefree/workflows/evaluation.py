@@ -1,12 +1,12 @@
-"""Evaluation of a trained model on a source with known targets, in all and by the values of a column.
+"""Evaluation of a trained model on a source with known targets, overall and by the values of a column.
 
-Intervals have a coverage, a width, and a score, which weighs both. Gneiting, Raftery: Strictly proper scoring rules,
-prediction, and estimation (JASA 2007), eq. 43: the score of an interval (l, u) of coverage c = 1 - a for the target y
-is
+Prediction intervals are measured by their coverage, their width and the interval score, which combines both (Gneiting,
+Raftery: Strictly proper scoring rules, prediction, and estimation, JASA 2007, eq. 43). The score of an interval (l, u)
+with coverage 1 - a for the target y is
 
     u - l + 2 / a (l - y) 1[y < l] + 2 / a (y - u) 1[y > u],
 
-which is least on average for the quantiles of the levels a / 2 and 1 - a / 2.
+Its expectation is smallest for the quantiles at the levels a / 2 and 1 - a / 2.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ KNOWN = "known rows are predicted better than new ones"
 
 
 class Slice(NamedTuple):
-    """Rows that have a value of a column in common."""
+    """Rows with the same value of a column."""
 
-    value: str | None  # None where it is missing
+    value: str | None  # None for missing values
     rows: int
     measures: dict[str, Measure]
 
@@ -54,10 +54,10 @@ class Slice(NamedTuple):
 class Evaluation(NamedTuple):
     """The metrics of a model on data that it has not learned."""
 
-    unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
-    measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
-    slices: list[Slice]  # by the values of a column
-    scored: Scored  # the rows
+    unseen: int  # rows with a label that training never saw; they count as errors and have no loss
+    measures: dict[str, Measure]  # metrics with confidence intervals, see :func:`tunefree.workflows.metrics.measures`
+    slices: list[Slice]  # one for each value of a column
+    scored: Scored  # the evaluated rows with their predictions
 
     @property
     def rows(self) -> int:
@@ -66,7 +66,7 @@ class Evaluation(NamedTuple):
 
 
 def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of rows from which metrics of classes are computed, by the names of fields of Scored and of means."""
+    """Per-row values for classification metrics, keyed by a field of Scored or the name of a metric."""
     n, codes = len(model.classes), np.minimum(model.codes(y)[0], len(model.classes))
     probabilities, picked = model.probabilities(predictions), chosen(predictions)
     squares = (probabilities**2).sum(axis=1) - 2.0 * probabilities[np.arange(len(codes)), np.minimum(codes, n - 1)]
@@ -81,7 +81,7 @@ def _class_columns(model: Any, y: Labels, predictions: np.ndarray, losses: np.nd
 def _number_columns(
     trained: Trained, batch: Batch, predictions: np.ndarray, losses: np.ndarray, interval: float | None
 ) -> dict[str, np.ndarray]:
-    """Values of rows from which metrics of numbers are computed, by the same names; ``interval`` is a coverage."""
+    """Per-row values for regression metrics, with the same keys; ``interval``: the coverage of intervals."""
     model, y, loss = trained.model, batch.target, loss_of("regression", trained.plan.loss)
     columns = {"targets": y, "predictions": model.responses(predictions)}
     columns |= {"loss": losses, "mean_absolute_error": model.errors(y, predictions)}
@@ -100,15 +100,15 @@ def _number_columns(
 
 
 def _scored(trained: Trained, batches: list[dict[str, np.ndarray]], groups: np.ndarray | None) -> Scored:
-    """All rows; those that came before a class was known have the probability 0 of it."""
+    """Concatenate the batches; a class has probability 0 in rows before its first occurrence."""
     model, loss = trained.model, loss_of(trained.model.task, trained.plan.loss)
     n = batches[-1]["scores"].shape[1] if "scores" in batches[-1] else 0
     for batch in [batch for batch in batches if n and batch["scores"].shape[1] < n]:
-        scores = batch["scores"]  # one score is that of class 1
+        scores = batch["scores"]  # a single score is the probability of class 1
         scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
         batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
     means = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
-    arrays = {of.name: means.pop(of.name) for of in fields(Scored) if of.name in means}
+    arrays = {field.name: means.pop(field.name) for field in fields(Scored) if field.name in means}
     power = loss.power if has_log_link(loss) else None
     return Scored(means=means, **arrays, groups=groups, n_classes=len(model.classes), power=power)
 
@@ -122,16 +122,16 @@ def evaluate(
     interval: float | None = None,
     group: str | None = None,
 ) -> Evaluation:
-    """Losses, errors and calibration of a model on a source with known targets.
+    """Evaluate a model on a source with known targets: losses, errors and calibration.
 
-    The memory it takes grows with the rows: they are kept as their targets, predictions and losses.
+    Memory grows with the number of rows, because their targets, predictions and losses are kept.
 
-    ``by``: a column of a table, for each of whose values the model is evaluated as well.
-    ``progressive``: whether the model learns each row after it has predicted it; it is changed then.
-    ``interval``: the coverage of intervals of numbers that are measured, too.
-    ``group``: a column of a table: rows of one value belong together, and intervals are for independent groups.
-    Raises a DataError if there are no rows, one cannot be used, or there is no such column, and a ModelError if the
-    model has no intervals, or it is to learn as well: these would know the rows.
+    ``by``: a column of a table; the model is also evaluated separately for each of its values.
+    ``progressive``: whether the model learns each row after predicting it, which changes the model.
+    ``interval``: the coverage of prediction intervals to evaluate, in regression.
+    ``group``: a column of a table with the group of each row; confidence intervals then assume independent groups.
+    Raises a DataError if there are no rows, a row cannot be used or a column does not exist, and a ModelError if the
+    model has no intervals, or learns as well, so that the intervals would depend on the evaluated rows.
     """
     model, unseen, is_class = trained.model, 0, trained.model.task == "classification"
     if interval is not None:
@@ -140,7 +140,7 @@ def evaluate(
         OutputColumns(interval=(interval,)).check(model)
     columns: dict[str, list[Any]] = {name: [] for name in (by, group) if name is not None}
     batches, n_scores = list[dict[str, np.ndarray]](), 0
-    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
+    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # targets outside the domain of the loss are bad
     note_learned(trained, source, bad)
     for batch, predictions in predict(trained, source, bad, True, [*columns], learn_batches if progressive else None):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
@@ -150,8 +150,8 @@ def evaluate(
         unseen += int(is_unseen.sum())
         if is_unseen.any() and not progressive and is_class:
             _note_unseen(model.classes, batch, is_unseen, bad, trained.plan.target)
-        for place, parts in enumerate(columns.values()):
-            parts.append(batch.columns.column(place))
+        for index, parts in enumerate(columns.values()):
+            parts.append(batch.columns.column(index))
         if is_class:
             values = _class_columns(model, batch.target, predictions, losses)
         else:
@@ -159,11 +159,11 @@ def evaluate(
             values |= {"exposure": exposure} if has_rates(trained.plan.loss) else {}
         batches.append({"weight": batch.weight, **values})
         n_scores += values["scores"].size if is_class else 0
-        for one in batches if n_scores > MOST_SCORES else ():
-            one.pop("scores", None)
-    if not batches or not sum(len(one["weight"]) for one in batches):
+        for stored in batches if n_scores > MOST_SCORES else ():
+            stored.pop("scores", None)
+    if not batches or not sum(len(stored["weight"]) for stored in batches):
         raise no_rows(source)
-    if unseen == sum(len(one["weight"]) for one in batches) and not progressive:
+    if unseen == sum(len(stored["weight"]) for stored in batches) and not progressive:
         raise _no_class(trained, batch.target, source)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
     slices = []
@@ -174,19 +174,19 @@ def evaluate(
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
-    """Tell of files that have the name of one that the model has learned."""
+    """Note each file with the same name as a training file of the model."""
     for file in learned_files(trained, source):
         problem = f"the model has learned a file named {os.path.basename(file)}; {KNOWN}"
         bad.note(problem, file, 0, rows=0)
 
 
 def learned_files(trained: Trained, source: Source) -> list[str]:
-    """Files of a source that have the name of one that the model has learned."""
+    """Files of a source with the same name as a training file of the model."""
     return [file for file in source.files if os.path.basename(file) in trained.progress.data]
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
-    """The error where the model knows the label of no row."""
+    """The error for a source without any label that the model knows."""
     remedy = f"check the target; {nearest(y.values[0], trained.model.classes, 'classes')}"
     return DataError("no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy)
 
@@ -203,7 +203,7 @@ def _note_unseen(classes: list[Any], batch: Batch, is_unseen: np.ndarray, bad: B
 
 
 def group_in(trained: Trained, source: Source) -> str | None:
-    """The column of the groups that the model learned, where the data has it; their rows are not independent."""
+    """The group column of the model, if the source has it; rows of a group are not independent."""
     column = trained.plan.groups
     if column is None or source.kind != TABLE or not source.rewindable:
         return None
@@ -211,7 +211,7 @@ def group_in(trained: Trained, source: Source) -> str | None:
 
 
 def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:
-    """The numbers (n,) of the groups of rows."""
+    """Integer codes (n,) of the groups of rows; a DataError if a row has no group."""
     values = pa.chunked_array([decoded(part) for part in parts]).combine_chunks()
     if values.null_count:
         problem, remedy = f"{values.null_count:,} rows have no group", "give each one, or leave these rows out"
@@ -220,16 +220,16 @@ def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:
     return np.asarray(codes, np.int64)
 
 
-MOST_SLICES = 20  # the rarer values are one slice
-RANGES = 5  # of equally many rows, of a number with more values
+MOST_SLICES = 20  # the rarer values share one slice
+RANGES = 5  # slices with equal numbers of rows, for a numeric column with more values
 OTHERS = "(other)"
 
 
 def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
-    """Slices of rows by the values of a column, the largest first, or by ranges of its numbers, in their order.
+    """Split rows by the values of a column, the largest slice first, or by ascending ranges of a numeric column.
 
-    ``values``: texts that are all numbers count as numbers.
-    Returns: the name of each slice, None for missing values, and its rows.
+    ``values``: strings that are all numeric count as numbers.
+    Returns: the name of each slice, None for missing values, and its row numbers.
 
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
@@ -259,7 +259,7 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
 
 
 def _numbers(values: Any) -> np.ndarray | None:
-    """The values as numbers, NaN where they are missing; None if one is no number."""
+    """The values as floats, NaN for missing values; None if a value is not a number."""
     if family(values.type) not in ("number", "string"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Explanations of predictions: contributions of columns, for each row of a source."""
+"""Explanations of predictions: the contribution of each column, for each row of a source."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from tunefree.stream.source import Source
 from tunefree.workflows.prediction import Predicted, apart, identities, labels_of, marked, predict, writer
 
 OTHER = "(other)"
-COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # of the table, which no term may be called
+COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # reserved column names of the table
 
 
 class Explained(NamedTuple):
     """Contributions to the predictions of a batch."""
 
-    classes: np.ndarray  # (n,) the class of each row whose margin is explained; 0 in regression
-    margins: np.ndarray  # (n,) of these classes, or numbers, as the model predicts them
-    contributions: np.ndarray  # (n, terms), which add up to these
+    classes: np.ndarray  # (n,) index of the class whose margin is explained; 0 in regression
+    margins: np.ndarray  # (n,) margins of these classes, or predicted numbers
+    contributions: np.ndarray  # (n, terms); each row sums to its margin
 
 
 def decomposition_of(trained: Trained) -> Decomposition:
-    """The terms of a trained model, relative to means over the rows that it keeps, if it does."""
+    """The terms of a trained model, relative to their means over the rows that it keeps, if it keeps any."""
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder))
 
 
 def terms_of(trained: Trained) -> Decomposition | None:
-    """The terms of a model of any kind; None if it has none that can be compared over rows that it keeps."""
+    """The terms of a model of any kind; None if it has no terms, or keeps no reference rows."""
     if trained.model.kind == "path":
         return None
     try:
         decomposition = decomposition_of(trained)
-    except ModelError:  # kernels alone
+    except ModelError:  # the model consists of kernels only
         return None
     return None if decomposition.reference.rows is None else decomposition
 
 
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None, **options: Any) -> Picture:
-    """The curves of a model to draw; ``options`` go to :func:`tunefree.explanation.dependence.picture`."""
+    """The dependence curves of a model; ``options`` are passed to :func:`tunefree.explanation.dependence.picture`."""
     if decomposition is None:
-        decomposition_of(trained)  # where there is none, it tells why
+        decomposition_of(trained)  # raises a specific error if there is no decomposition
         raise ModelError("the model keeps no rows that it learned, over which to draw it; CurveDisplay draws it over X")
     return picture(decomposition, target=label, name=trained.plan.target, **options)
 
@@ -56,30 +56,30 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
 class Explainer:
     """Explains the predictions of batches.
 
-    ``label``: the class whose margin is explained. By default the second of two classes, and of more classes the one
-    that is predicted. Raises a ModelError if there is no such class.
+    ``label``: the class whose margin is explained; by default the second of two classes, or the predicted one of more
+    classes. Raises a ModelError if the class does not exist.
     """
 
     def __init__(self, trained: Any, decomposition: Decomposition, label: Any = None) -> None:
         self.model, self.decomposition, self.names = trained.model, decomposition, decomposition.names
         classes, n_outputs = self.model.classes, self.model.n_outputs
-        self.asked = None
+        self.output = None
         if label is not None or (self.model.task == "classification" and n_outputs == 1):
-            self.asked = output_of(classes, n_outputs, classes[-1] if label is None else label)
+            self.output = output_of(classes, n_outputs, classes[-1] if label is None else label)
 
     def of(self, predicted: Predicted) -> Explained:
         """The contributions to the predictions of a batch."""
         predictions, contributions = predicted.predictions, self.decomposition.contributions(predicted.batch.rows)
         n, margins = len(predictions), identified(self.model.objective, predictions)
         if margins.shape[1] > 1:
-            classes = chosen(predictions) if self.asked is None else np.full(n, self.asked[0])
+            classes = chosen(predictions) if self.output is None else np.full(n, self.output[0])
             rows = np.arange(n)
             return Explained(classes, margins[rows, classes], contributions[rows, :, classes])
-        sign = 1.0 if self.asked is None else self.asked[1]
+        sign = 1.0 if self.output is None else self.output[1]
         return Explained(np.full(n, int(sign > 0.0)), sign * margins[:, 0], sign * contributions[:, :, 0])
 
     def columns(self, explained: Explained, kept: np.ndarray | None = None) -> dict[str, Any]:
-        """Columns of the class, the margin and what the terms contribute to it; those not kept are added up."""
+        """Columns of the class, the margin and the contributions of terms; terms that are not kept are summed."""
         contributions, others = explained.contributions, np.arange(1, len(self.names))
         kept = others if kept is None else kept
         table = {}
@@ -101,15 +101,15 @@ def write(
     top: int | None = None,
     ids: tuple[str, ...] = (),
 ) -> tuple[int, Decomposition]:
-    """Explain the predictions of a source in a file, as :func:`tunefree.workflows.prediction.write` writes it.
+    """Write explanations of a source to a file, see :func:`tunefree.workflows.prediction.write`.
 
-    ``label``: as of :class:`Explainer`.
-    ``top``: so many terms have a column, those of the largest mean absolute contribution; the others are added up. The
-    source is then read twice. By default all have one.
-    ``ids``: columns of the data that come first, as they were read.
+    ``label``: as for :class:`Explainer`.
+    ``top``: the number of terms that get a column, by mean absolute contribution; the others are summed. The source is
+    then read twice. By default all terms get a column.
+    ``ids``: columns of the data that are copied to the front of the table.
     Returns: the number of rows, and the terms.
-    Raises also a ModelError if the model has kernels alone, or there is no such class, and a DataError if standard
-    input is to be read twice.
+    Also raises a ModelError if the model consists of kernels only or the class does not exist, and a DataError if
+    standard input would be read twice.
     """
     decomposition, rows, kept = decomposition_of(trained), 0, None
     explainer = Explainer(trained, decomposition, label)
@@ -118,7 +118,7 @@ def write(
         total = np.zeros(len(decomposition.names))
         for predicted in predict(trained, source, BadRows(bad.skip)):
             total += np.abs(explainer.of(predicted).contributions).sum(axis=0)
-        kept = 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]  # the constant is none
+        kept = 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]  # term 0 is the constant
     with writer(output) as put:
         for predicted in predict(trained, source, bad, kept=ids):
             table = marked(trained.model, predicted, bad.skip) | explainer.columns(explainer.of(predicted), kept)

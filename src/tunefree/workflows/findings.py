@@ -1,8 +1,8 @@
-"""Findings about data that seem wrong: one list for `columns`, `train`, `predict`, `inspect` and reports.
+"""Findings about suspicious data, shared by `columns`, `train`, `predict`, `inspect` and reports.
 
-What single columns seem to be is found in their first rows (:mod:`tunefree.training.roles`), and by the same functions
-in rows all over a source (:mod:`tunefree.workflows.columns`) and here, in the rows that a pool keeps for growing. The
-profile of the encoder tells of missing values and constants.
+Roles of single columns are inferred from the first rows (:mod:`tunefree.training.roles`), and by the same functions
+from a sample of the source (:mod:`tunefree.workflows.columns`) and here from the rows that a pool keeps for growing.
+Missing values and constant columns are found in the profile of the encoder.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tunefree.training.roles import Finding
 
 ORDER, RISE, CLASSES, KNOWN, UNSEEN = "order", "rise of the loss", "classes", "known rows", "unseen"
 DOUBT, ODD = "doubtful kind", "odd"
-MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
-MOST_ODDITIES = 6  # that are shown
+MANY_KNOWN = 0.05  # share of known rows among the latest rows that is reported
+MOST_ODDITIES = 6  # listed oddities
 QUOTES = "\"'`\u2018\u2019\u201c\u201d "
 CLOSING = "if {}, correct it, or name all {}by `classes`"
 _DECISIONS = {
@@ -57,16 +57,13 @@ RISES = (
     " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
     "{others}"
 )
-FEWEST_TOLD = 100  # rows of which columns tell what they may be
+FEWEST_TOLD = 100  # rows needed for findings about columns
 MOSTLY_MISSING = 0.5
 GAPS = "mostly missing"
 
 
 def findings(trained: Trained) -> list[Finding]:
-    """Findings about all rows that a model has learned.
-
-    Findings about rows and classes come first; those about columns have their names.
-    """
+    """All findings about the training data of a model: first about rows and classes, then about columns."""
     row_findings = [*order_findings(trained), *class_findings(trained), *pool_findings(trained)]
     row_findings += rise_findings(trained)
     first = [*oddity_findings(trained.progress.tally.oddities), *doubts_of_columns(trained.encoder)]
@@ -79,7 +76,7 @@ def findings(trained: Trained) -> list[Finding]:
 
 
 def oddity_findings(oddities: list[Reason]) -> list[Finding]:
-    """Oddities of columns, and of rows that were used, the most frequent first.
+    """Oddities of columns, and of used rows, the most frequent first.
 
     >>> print(*oddity_findings([Reason("a category that is new", "job", 1200, "a.csv", 7)]))
     column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)
@@ -91,7 +88,7 @@ def oddity_findings(oddities: list[Reason]) -> list[Finding]:
 
 
 def order_findings(trained: Trained) -> list[Finding]:
-    """Whether the targets depend on the order of the rows."""
+    """A finding if the targets depend on the order of the rows."""
     if trained.order is None or not (test := trained.order.finding()).is_dependent:
         return []
     text = OF_GROUPS if trained.plan.groups is not None else SORTED if test.is_sorted else DEPENDENT
@@ -99,9 +96,9 @@ def order_findings(trained: Trained) -> list[Finding]:
 
 
 def class_findings(trained: Trained) -> list[Finding]:
-    """Classes whose names differ in case, quotes or white space only, and those of fewer than three rows.
+    """Classes whose names differ only in case, quotes or white space, and classes with fewer than three rows.
 
-    The latter where there are more than a thousand rows in all; neither where classes were named.
+    Rare classes are reported above a thousand rows in total; there are no findings if the plan names the classes.
     """
     if trained.model.task != "classification" or trained.plan.classes:
         return []
@@ -124,7 +121,7 @@ def class_findings(trained: Trained) -> list[Finding]:
 
 
 def pool_findings(trained: Trained) -> list[Finding]:
-    """Whether many rows to come would be known, groups are not contiguous, or rows have more columns than trees see."""
+    """Findings about known rows, groups that are not contiguous, and columns that trees do not see."""
     model, group = trained.model, trained.plan.groups
     if model.pool is None or model.pool.only_predicts:
         return []
@@ -142,20 +139,20 @@ def pool_findings(trained: Trained) -> list[Finding]:
 
 
 def rise_findings(trained: Trained) -> list[Finding]:
-    """The largest rise of the loss, and how many others there were."""
-    known = drifts_of(trained)
-    if not known:
+    """The largest rise of the loss, and the number of other rises."""
+    rises = drifts_of(trained)
+    if not rises:
         return []
-    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
+    rise = max(rises, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
     others = trained.rises.count - 1 if trained.rises is not None else 0
-    rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
+    suffix = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     where = f"{rise['file']}, row {rise['row_in_file']}" + (f", {rise['time']}" if rise["time"] else "")
-    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": rest}
+    words = {"where": where, "changed_most": changed_most(rise), "level": LEVEL_OF_RISES, "others": suffix}
     return [Finding("", RISE, RISES.format(**rise, **words))]
 
 
 def doubts_of_columns(encoder: Any) -> list[Finding]:
-    """Doubts about columns of categories, each with the parameters that decide it.
+    """Doubts about columns of categories, each with the parameters that resolve it.
 
     >>> from types import SimpleNamespace as Encoder
     >>> from tunefree.stream.columns import Category
@@ -182,29 +179,29 @@ def leaks_of(trained: Trained) -> list[Finding]:
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
     matrix, targets = growth.columns.features(kept["columns"])[rows], kept["targets"][rows]
     columns: dict[str, roles.Values] = {}
-    for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
+    for index, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         if is_bundle(key):
             continue
         part = layout.part_of(key)
-        if part >= 0:  # not where it tells that a number is missing
-            columns.setdefault(layout.parts[part].column, roles.Values(matrix[:, place], key < 0))
+        if part >= 0:  # skip indicators of missing numbers
+            columns.setdefault(layout.parts[part].column, roles.Values(matrix[:, index], key < 0))
     is_classes = trained.model.task == "classification"
     return roles.leaks(columns, targets.astype(np.int64) if is_classes else targets, is_classes)
 
 
 def column_findings(trained: Trained) -> list[Finding]:
-    """Columns of a table that may name its rows, have one value, or are mostly missing."""
+    """Columns of a table that may identify rows, are constant, or are mostly missing."""
     encoder, profile = trained.encoder, trained.encoder.profile
     if profile.rows < FEWEST_TOLD:
         return []
-    places, nearly = encoder.column_of(), roles.nearly_numbers(encoder)
-    categories = np.bincount(places[places >= 0], minlength=len(encoder.columns)).tolist()
+    column_indices, near_numbers = encoder.column_of(), roles.nearly_numbers(encoder)
+    categories = np.bincount(column_indices[column_indices >= 0], minlength=len(encoder.columns)).tolist()
     missing, rows, doubts = missing_shares(trained), profile.rows, list[Finding]()
-    for place, (column, different) in enumerate(zip(encoder.columns, categories, strict=True)):
-        low, high = profile.ranges[place].tolist()
-        is_one = low == high if column.kind == "number" else different == 1 and column.kind in ("category", "boolean")
-        if column.kind == "category" and different > roles.MANY_DIFFERENT * rows and column.name not in nearly:
-            doubts.append(roles.identifier(column.name, different, rows, different < rows))
+    for index, (column, n_distinct) in enumerate(zip(encoder.columns, categories, strict=True)):
+        low, high = profile.ranges[index].tolist()
+        is_one = low == high if column.kind == "number" else n_distinct == 1 and column.kind in ("category", "boolean")
+        if column.kind == "category" and n_distinct > roles.MANY_DIFFERENT * rows and column.name not in near_numbers:
+            doubts.append(roles.identifier(column.name, n_distinct, rows, n_distinct < rows))
         elif missing[column.name] > MOSTLY_MISSING:
             doubts.append(Finding(column.name, GAPS, f"is missing in {100 * missing[column.name]:.1f} % of the rows"))
         elif is_one and missing[column.name] == 0.0:
@@ -213,6 +210,6 @@ def column_findings(trained: Trained) -> list[Finding]:
 
 
 def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows in which each column of a table is missing, by name."""
+    """The share of missing values in each column of a table, by name."""
     profile, names = trained.encoder.profile, [column.name for column in trained.encoder.columns]
     return dict(zip(names, ((profile.rows - profile.present) / max(profile.rows, 1)).tolist(), strict=True))

@@ -1,9 +1,8 @@
-"""Metrics of predictions with known targets, their confidence intervals, and calibration by parts of the rows.
-
-Those of counts, amounts and rates are the part of the deviance explained, actual over expected, lift and Gini. The
-ordered Lorenz curve is that of Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk and
-Insurance 2014): rows are in the order of the predicted rate, and shares of the claims are drawn over shares of the
-exposure.
+"""Metrics of predictions with known targets, their confidence intervals, and calibration by groups of rows.
+For counts, amounts and rates there are the explained share of the deviance, actual over expected, lift and the Gini
+index. The ordered Lorenz curve follows Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk
+and Insurance 2014): rows are sorted by predicted rate, and the cumulative share of claims is plotted over the
+cumulative share of exposure.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from tunefree.core.numbers import CEILING, MOST
 from tunefree.losses.deviances import Tweedie
 from tunefree.losses.objectives import Objective, measured
 
-GROUPS = 20  # of rows, each of which is left out once
+GROUPS = 20  # parts of the delete-a-group jackknife
 STUDENT = 2.093  # 97.5 % quantile of Student's t with GROUPS - 1 degrees of freedom
-NORMAL = 1.96  # that of the normal distribution
-LEAST_ROWS = 2 * GROUPS  # for intervals that come from leaving out groups
-MOST_RANKED = 20  # classes up to which the area under curves has an interval
-MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
+NORMAL = 1.96  # 97.5 % quantile of the normal distribution
+LEAST_ROWS = 2 * GROUPS  # rows or groups needed for a jackknife interval
+MOST_RANKED = 20  # largest number of classes for intervals of areas under curves
+MOST_SCORES = 2**27  # largest number of probabilities kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
-UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
+UNIT = ("balanced_error", "f1", "auc", "average_precision")  # other metrics between 0 and 1
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 TENTHS = 10
-BINS = 15  # of the calibration error
-MOST_CLASSES = 5  # whose reliability is looked at, the rarest
+BINS = 15  # bins of the calibration error
+MOST_CLASSES = 5  # rarest classes whose reliability is computed
 
 
 class Measure(NamedTuple):
-    """A metric and its 95 % confidence interval, which is None where it is unknown."""
+    """A metric and its 95 % confidence interval, whose ends are None if unknown."""
 
     value: float
     low: float | None = None
@@ -42,7 +41,7 @@ class Measure(NamedTuple):
 
 
 class Ranking:
-    """Rows in the order of their scores, the highest first; rows of one score count together."""
+    """Rows sorted by descending score; rows with equal scores are counted together."""
 
     def __init__(self, scores: np.ndarray) -> None:
         self.order = np.argsort(-scores, kind="stable")
@@ -51,11 +50,11 @@ class Ranking:
         self.scores = ranked[self.last]
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums of values (n,) of the rows of each score and of higher ones."""
+        """Cumulative sums of values (n,), from the highest score down to each distinct score."""
         return np.asarray(np.cumsum(values[self.order])[self.last])
 
     def areas(self, positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-        """The area under the ROC curve, and the average precision; NaN unless there are rows of both kinds.
+        """The area under the ROC curve and the average precision; NaN without positive or without negative rows.
 
         >>> scores, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
         >>> Ranking(scores).areas(positive, np.ones(4))
@@ -65,28 +64,28 @@ class Ranking:
         if not (hits[-1] > 0.0 and alarms[-1] > 0.0):
             return math.nan, math.nan
         new_hits, new_alarms = np.diff(hits, prepend=0.0), np.diff(alarms, prepend=0.0)
-        above = np.sum(new_alarms * (hits - new_hits / 2)) / (hits[-1] * alarms[-1])
-        shown = hits + alarms
-        precision = hits / np.where(shown > 0.0, shown, 1.0)
-        return float(above), float(np.sum(new_hits * precision) / hits[-1])
+        auc = np.sum(new_alarms * (hits - new_hits / 2)) / (hits[-1] * alarms[-1])
+        selected = hits + alarms
+        precision = hits / np.where(selected > 0.0, selected, 1.0)
+        return float(auc), float(np.sum(new_hits * precision) / hits[-1])
 
 
 @dataclass
 class Scored:
-    """Rows with known targets as a model predicts them; arrays are None where they do not apply."""
+    """Targets and predictions of the evaluated rows; arrays that do not apply are None."""
 
     weight: np.ndarray
-    means: dict[str, np.ndarray]  # what a row adds to metrics that are means; NaN where it has none
-    codes: Any = None  # (n,) of classes; n_classes stands for one that was never seen in training
-    chosen: Any = None  # (n,) the classes that are predicted
-    scores: Any = None  # (n, C) probabilities of the classes, or of the second of two
-    targets: Any = None  # (n,) in regression; with `power` these and predictions are rates
+    means: dict[str, np.ndarray]  # per-row values of metrics that are means; NaN if undefined
+    codes: Any = None  # (n,) class indices; n_classes for a class never seen in training
+    chosen: Any = None  # (n,) indices of the predicted classes
+    scores: Any = None  # (n, C) class probabilities, or (n, 1) for the second of two classes
+    targets: Any = None  # (n,) in regression; with `power`, targets and predictions are rates
     predictions: Any = None
     n_classes: int = 0
-    power: float | None = None  # of a loss of counts
-    exposure: Any = None  # (n,) times the sample weight
-    probability: Any = None  # (n,) of the most probable class
-    groups: Any = None  # (n,) numbers of the groups of rows, from 0, which only together are independent of others
+    power: float | None = None  # variance power of a loss for counts, amounts or rates
+    exposure: Any = None  # (n,) exposure times sample weight
+    probability: Any = None  # (n,) probability of the most probable class
+    groups: Any = None  # (n,) group codes from 0; rows are independent between groups only
 
     def probability_of(self, k: int) -> np.ndarray:
         """The probability (n,) of a class in each row."""
@@ -94,22 +93,22 @@ class Scored:
         return scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
 
     def part(self, rows: np.ndarray) -> Scored:
-        """Some of the rows."""
+        """A subset of the rows."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: array[rows] for name, array in columns.items() if isinstance(array, np.ndarray)}
         return replace(self, means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
     def share(self, flags: np.ndarray, rows: np.ndarray) -> Measure:
-        """The share of some rows that have a flag (n,), with its interval."""
+        """The share of the given rows whose flag (n,) is set, with its interval."""
         return share_of(flags[rows], self.weight[rows], None if self.groups is None else self.groups[rows])
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The rows, ranked by the probability of each class, or of the second of two."""
+        """Rankings by the probability of each class, or of the second of two classes."""
         return [] if self.scores is None else [Ranking(scores) for scores in self.scores.T]
 
     def metrics(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
-        """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
+        """All metrics with the given row weights; areas under curves only if ``ranked``."""
         metrics = {name: _mean(values, weight) for name, values in self.means.items()}
         if self.codes is None:
             metrics |= self._number_metrics(weight)
@@ -123,7 +122,7 @@ class Scored:
         return {name: float(value) for name, value in metrics.items()}
 
     def _number_metrics(self, weight: np.ndarray) -> dict[str, float]:
-        """Metrics of squared errors, which are taken in a unit so that none overflows."""
+        """Metrics of squared errors, which are scaled to avoid overflow."""
         errors, targets = self.means["mean_absolute_error"], self.targets
         unit = max(_unit(errors), _unit(targets))
         squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
@@ -133,9 +132,9 @@ class Scored:
         return metrics if self.power is None else metrics | self._rate_metrics(self.power, weight)
 
     def _rate_metrics(self, power: float, weight: np.ndarray) -> dict[str, float]:
-        """Metrics of rates by their exposures times sample weights, and by deviances, which ``weight`` is of.
+        """Metrics of rates: deviances weighted by ``weight``, sums by exposure times sample weight.
 
-        Gini: twice the area between the ordered Lorenz curve and the diagonal.
+        Gini index: twice the area between the ordered Lorenz curve and the diagonal.
         """
         total, rates = weight.sum(), self.targets
         if not total > 0.0:
@@ -155,7 +154,7 @@ class Scored:
         return metrics
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
-        """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
+        """Row weights (classes + 1, classes) by true and predicted class; the last row has unseen classes."""
         n = self.n_classes
         cells = self.codes.astype(np.int64) * n + self.chosen
         return np.bincount(cells, weight, (n + 1) * n).reshape(n + 1, n)
@@ -164,10 +163,10 @@ class Scored:
 def measures(scored: Scored) -> dict[str, Measure]:
     """Metrics of scored rows with 95 % confidence intervals, for independent rows or groups.
 
-    Shares of rows have Wilson's interval; the others that of the delete-a-group jackknife (Kott 2001): rows, or groups
-    as a whole, are dealt to 20 parts at random, the metric is computed without each of them, and the interval is
-    Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the scale of log-odds. There is none with
-    fewer than 40 rows, for the areas under curves with more than 20 classes, and where no part changes the metric.
+    Shares of rows have Wilson's interval. Other metrics use the delete-a-group jackknife (Kott 2001): rows or whole
+    groups are randomly assigned to 20 parts, the metric is computed without each part, and Student's t with 19 degrees
+    of freedom gives the interval, on the log-odds scale for metrics between 0 and 1. There is no interval with fewer
+    than 40 rows or groups, for areas under curves with more than 20 classes, and if no part changes the metric.
     """
     weight, without = scored.weight, list[dict[str, float]]()
     groups = np.arange(len(weight)) if scored.groups is None else scored.groups
@@ -200,9 +199,9 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
 
 
 def _unit(values: np.ndarray) -> float:
-    """The power of two next below the largest of values if products with it might overflow; else 1."""
-    most = float(np.abs(values).max(initial=0.0))
-    return 2.0 ** (math.frexp(most)[1] - 1) if most > CEILING else 1.0
+    """A power of two by which large values are divided so that products do not overflow; else 1."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return 2.0 ** (math.frexp(largest)[1] - 1) if largest > CEILING else 1.0
 
 
 def _finite(number: float) -> float:
@@ -210,7 +209,7 @@ def _finite(number: float) -> float:
 
 
 def _confusion_metrics(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
-    """The balanced error, and F1: of the second of two classes, else the mean over classes that rows have."""
+    """The balanced error, and F1 of the second of two classes, or else its mean over classes that occur."""
     rows, hits = confusion.sum(axis=1), np.append(np.diagonal(confusion), 0.0)
     has_rows = rows > 0.0
     if not has_rows.any():
@@ -222,9 +221,9 @@ def _confusion_metrics(confusion: np.ndarray, n_classes: int) -> dict[str, float
 
 
 def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[float | None, float | None]:
-    """The 95 % interval of a share of rows, with Kish's effective number of rows.
+    """Wilson's 95 % interval of a share of rows, with Kish's effective sample size.
 
-    ``variance``: of the share, where rows are dependent; the effective number of rows is no larger than it says.
+    ``variance``: the variance of the share if rows are dependent; it limits the effective sample size.
     """
     squares = weight @ weight
     if not squares > 0.0 or math.isnan(share):
@@ -238,9 +237,9 @@ def wilson(share: float, weight: np.ndarray, variance: float = 0.0) -> tuple[flo
 
 
 def share_of(flags: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None) -> Measure:
-    """The share of rows that have a flag, with Wilson's interval, for independent rows or groups.
+    """The share of rows whose flag is set, with Wilson's interval for independent rows or groups.
 
-    Of groups the variance is that of their sums; where all rows have the flag, or none, groups count as one row each.
+    With groups, the variance is computed from group sums; if all flags are equal, each group counts as one row.
 
     >>> flags, groups = np.arange(100) < 10, np.arange(100) // 5
     >>> [[round(end, 3) for end in share_of(flags, np.ones(100), units)[1:]] for units in (None, groups)]
@@ -279,24 +278,24 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
 def mean_interval(
     values: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None, comparisons: int = 1, least: float = 0.0
 ) -> Measure:
-    """A weighted mean of rows and its 95 % interval, for independent rows or groups, by linearisation.
+    """The weighted mean of rows and its 95 % interval for independent rows or groups, by linearisation.
 
-    Student's t has the number of groups minus 1 as its degrees of freedom. Two groups are added, one on each side, that
-    lie as far from the mean as the farthest, or a row of ``least``: Bonett and Price (Adjusted Wald confidence interval
-    for a difference of binomial proportions based on paired data, 2012) add two rows to a difference of two shares,
-    without which few rows that differ decide too much. Rows whose value is NaN do not count.
+    Student's t has one degree of freedom less than there are groups. Two pseudo-groups are added, one on each side of
+    the mean, at the distance of the farthest group, or of a row of ``least``: Bonett and Price (Adjusted Wald
+    confidence interval for a difference of binomial proportions based on paired data, 2012) add two rows to a
+    difference of two shares, so that few differing rows do not dominate. Rows with the value NaN are ignored.
 
-    ``comparisons``: for so many intervals together the level is 95 % (Bonferroni).
+    ``comparisons``: the number of intervals that hold jointly at 95 % (Bonferroni).
 
     >>> differences = np.repeat([1.0, -1.0, 0.0], [6, 0, 94])
     >>> [round(number, 3) for number in mean_interval(differences, np.ones(100))]
     [0.06, 0.006, 0.114]
     """
-    from scipy.special import stdtrit  # which takes a while to import
+    from scipy.special import stdtrit  # slow to import
 
-    counts = ~np.isnan(values) & (weight > 0.0)
-    values, weight = values[counts], weight[counts]
-    groups = np.arange(len(values)) if groups is None else np.unique(groups[counts], return_inverse=True)[1]
+    mask = ~np.isnan(values) & (weight > 0.0)
+    values, weight = values[mask], weight[mask]
+    groups = np.arange(len(values)) if groups is None else np.unique(groups[mask], return_inverse=True)[1]
     mean, n = _mean(values, weight), int(groups.max(initial=-1)) + 1
     if n < 2:
         return Measure(mean)
@@ -306,11 +305,11 @@ def mean_interval(
     added = max(float(np.abs(errors).max()), least / unit * float(shares.mean()))
     spread = math.sqrt((errors @ errors + 2.0 * added**2) * n / (n - 1)) / shares.sum()
     half = float(stdtrit(n - 1, 1.0 - 0.025 / comparisons) * spread)
-    return Measure(mean, *(float(_finite((mean / unit + side) * unit)) for side in (-half, half)))
+    return Measure(mean, *(float(_finite((mean / unit + offset) * unit)) for offset in (-half, half)))
 
 
 def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list[list[float]]:
-    """Exposures, predicted and actual rates, and actual over expected, by tenths of the exposure by predicted rate.
+    """Exposure, predicted rate, actual rate and actual over expected, by tenth of exposure sorted by predicted rate.
 
     >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
     >>> [ratio for *_, ratio in lift(np.ones(4), y, predicted)]
@@ -320,8 +319,8 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
     if not exposure.sum() > 0.0:
         return []
-    places = parts_by_mass(exposure, TENTHS)
-    sums = [np.bincount(places, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
+    tenths = parts_by_mass(exposure, TENTHS)
+    sums = [np.bincount(tenths, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
         [exposed, expected / exposed, actual / exposed, actual / expected if expected > 0.0 else math.nan]
         for exposed, expected, actual in np.transpose(sums).tolist()
@@ -330,7 +329,7 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
 
 
 def parts_by_mass(masses: np.ndarray, parts: int) -> np.ndarray:
-    """The part (n,) of each of masses in their order, of parts that weigh about the same: that in which its middle is.
+    """Split masses (n,) in their order into parts of about equal mass; returns the index (n,) of each mass's part.
 
     >>> parts_by_mass(np.array([1.0, 1.0, 1.0, 3.0]), 2)
     array([0, 0, 0, 1])
@@ -340,16 +339,16 @@ def parts_by_mass(masses: np.ndarray, parts: int) -> np.ndarray:
 
 
 class Part(NamedTuple):
-    """Some of the rows, in the order of a probability or of the widths of their intervals."""
+    """Consecutive rows in the order of a probability or an interval width."""
 
-    mean: float  # probability, or width
+    mean: float  # mean probability or width
     rows: int
-    share: Measure  # of the rows that have a flag: are of the class, or inside
+    share: Measure  # share of rows of the class, or inside their interval
     weight: float
 
 
 def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: int = TENTHS) -> list[Part]:
-    """Parts of the scored rows of about the same weight, in the order of values (n,); equal values are in one part.
+    """Split scored rows, sorted by values (n,), into parts of about equal weight; equal values share a part.
 
     >>> scored = Scored(np.ones(20), {})
     >>> [(part.mean, part.share.value) for part in equal_parts(scored, np.arange(20.0), np.arange(20) > 2)][:3]
@@ -362,11 +361,11 @@ def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: in
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
     masses = np.add.reduceat(scored.weight[order], starts)
     part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
-    listed = []
+    result = []
     for rows in (order[part_of == part] for part in np.unique(part_of)):
         mean = float(np.average(values[rows], weights=scored.weight[rows]))
-        listed.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
-    return listed
+        result.append(Part(mean, len(rows), scored.share(flags, rows), float(scored.weight[rows].sum())))
+    return result
 
 
 def calibration_error(scored: Scored) -> float:
@@ -377,22 +376,22 @@ def calibration_error(scored: Scored) -> float:
 
 
 class ClassReliability(NamedTuple):
-    """The probabilities of a class, and the number of its rows."""
+    """The calibration of the probability of a class."""
 
     label: Any
     rows: int
-    share: float  # of all rows
-    probability: float  # the mean
-    ratio: float  # of actual to expected rows
-    is_predicted: bool  # for any row
+    share: float  # share of all rows
+    probability: float  # mean over the rows
+    ratio: float  # actual over expected rows
+    is_predicted: bool  # whether any row is predicted as this class
     tenths: list[Part]
 
 
 def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
-    """The reliability of the rarer of two classes, which tells of both, or of the rarest of more, the rarest first.
+    """The reliability of the rarer of two classes, which determines both, or of the rarest classes in ascending order.
 
-    Rows of a class that was never seen in training are left out. Empty in regression, and where there are too many
-    probabilities to be kept.
+    Rows of a class that was never seen in training are left out. Empty in regression, and if there were too many
+    probabilities to keep.
     """
     if scored.scores is None:
         return []

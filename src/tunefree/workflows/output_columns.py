@@ -1,4 +1,4 @@
-"""The columns of predictions in files and answers. Commands have options of it, so it imports little."""
+"""Output columns of predictions in files and responses. Commands build their options from it, so it imports little."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import OUTPUT, Parameters, parameter
 
-CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
+CONFORMAL = ("interval", "quantiles", "set")  # columns that quantify uncertainty
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class OutputColumns(Parameters):
             raise ModelError("`conditional` has no effect without `set`; leave it out, or ask for sets")
 
     def check(self, model: Any) -> None:
-        """Raise a ModelError if the predictions of a model cannot be written so."""
+        """Raise a ModelError if a model cannot produce these columns."""
         if model.task == "regression" and (self.threshold is not None or self.top is not None):
             option = "threshold" if self.top is None else "top"
             raise ModelError(f"`{option}` is for classes, and this model predicts numbers; leave it out")

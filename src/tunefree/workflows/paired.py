@@ -1,12 +1,12 @@
-"""A model beside others on the same rows: paired differences of their losses and errors, in numbers and in words.
+"""Comparison of a model with others on the same rows: paired differences of losses and errors, and a sentence.
 
-The difference of two models on a row is the difference of their losses, in which the difficulty of the row cancels. The
-interval of its mean is by :func:`tunefree.workflows.metrics.mean_interval`, for independent rows or groups. It has 95 %
-for all models beside the first together. One is better where the interval of the loss leaves 0 out.
+Differences are taken row by row, so that the difficulty of a row cancels. The interval of a mean difference is computed
+by :func:`tunefree.workflows.metrics.mean_interval`, for independent rows or groups. All comparisons with the first
+model hold jointly at 95 %. A model is better if the interval of the difference in loss excludes 0.
 
-In cross-validation each row is predicted by models of the other parts. The interval is then for the mean loss of these
-models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020);
-how models would differ between samples of training rows is no part of it.
+In cross-validation each row is predicted by models of the other folds. The interval then covers the mean loss of these
+models on new rows (Bayle, Bayle, Janson, Mackey: Cross-validation confidence intervals for test error, NeurIPS 2020),
+but not the variation between training samples.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.workflows.metrics import Measure, mean_interval
 
-MEANT = ("squared error", "absolute loss")  # losses of which absolute errors tell how good predictions are
-ROUNDING = 1e-12  # of the largest target, by which predictions of it may differ
-LEAST_RATE = 1e-9  # of the mean rate, below which no rate is judged
+MEANT = ("squared error", "absolute loss")  # losses for which the absolute error is reported
+ROUNDING = 1e-12  # relative to the largest target: smaller errors count as 0
+LEAST_RATE = 1e-9  # relative to the mean rate: smaller predicted rates are raised to this
 
 
 class Truth(NamedTuple):
-    """Rows with known targets, by which models are judged."""
+    """Rows with known targets, on which models are evaluated."""
 
     task: str
     loss: str | None
     classes: list[Any]
-    targets: np.ndarray  # (n,) places among the classes, or numbers, which are rates where rows have exposures
+    targets: np.ndarray  # (n,) class indices or numbers, which are rates if rows have exposures
     weight: np.ndarray
-    groups: np.ndarray | None = None  # (n,) numbers of groups of rows, which only together are independent of others
+    groups: np.ndarray | None = None  # (n,) group codes; rows are independent between groups only
 
     def at(self, rows: np.ndarray) -> Truth:
-        """Some of the rows."""
+        """A subset of the rows."""
         groups = None if self.groups is None else self.groups[rows]
         return self._replace(targets=self.targets[rows], weight=self.weight[rows], groups=groups)
 
     def judged(self, name: str, predictions: np.ndarray, seconds: float | None = None) -> Judged:
-        """Predictions of a model: probabilities (n, C) of the classes, or numbers (n,)."""
+        """Losses and errors of predictions: probabilities (n, C) of the classes, or numbers (n,)."""
         n = len(self.targets)
         if np.isnan(predictions).any():
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
         if self.task == "classification":
             is_known = self.targets < len(self.classes)
-            likely = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
-            losses = np.where(is_known, -np.log(np.maximum(likely, 0.5 / n)), math.nan)
+            probability = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
+            losses = np.where(is_known, -np.log(np.maximum(probability, 0.5 / n)), math.nan)
             return Judged(name, losses, (predictions.argmax(axis=1) != self.targets).astype(np.float64), seconds)
         loss = loss_of("regression", self.loss)
         with np.errstate(over="ignore"):
-            is_right = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
-            predictions = np.where(is_right, self.targets, predictions)
-            if has_log_link(loss):  # which has no prediction for a mean of 0
+            is_exact = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
+            predictions = np.where(is_exact, self.targets, predictions)
+            if has_log_link(loss):  # the log link cannot predict a rate of 0
                 mean = mean_interval(self.targets, self.weight).value
                 predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
             errors = np.minimum(np.abs(self.targets - predictions), MOST)
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     name: str
     losses: np.ndarray
     errors: np.ndarray
-    seconds: float | None = None  # of learning; None where it was learned before
+    seconds: float | None = None  # training time; None for a model trained before
 
 
 class Contender(NamedTuple):
@@ -85,46 +85,46 @@ class Contender(NamedTuple):
     error: float  # share of wrong classes, or absolute error
     loss_difference: Measure | None = None
     error_difference: Measure | None = None
-    better: str = ""  # the name of the better one of the two by the loss; empty where it is not clear
+    better: str = ""  # name of the better of the two models by the loss; empty if undecided
     seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A model, the first of the contenders, beside others on the same rows."""
+    """The comparison of a model, the first contender, with others on the same rows."""
 
     target: str
     task: str
     loss: str
     contenders: list[Contender]
     rows: int
-    how: str  # by which rows the models learned and were judged, in words
+    how: str  # description of the training and test rows
     groups: int = 0
-    unseen: int = 0  # rows whose class no model knows, which count as errors and have no loss
+    unseen: int = 0  # rows with a class that no model knows; they count as errors and have no loss
     classes: list[Any] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)  # peers that cannot take part, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # excluded peers and columns, with reasons
 
     @property
     def model(self) -> Contender:
-        """The model that the others stand beside."""
+        """The model that the others are compared with."""
         return self.contenders[0]
 
     @property
     def sentence(self) -> str:
-        """The comparison as a colleague reads it aloud; a model is called better only where an interval says so."""
+        """The comparison as a sentence; a model is called better only if the interval excludes 0."""
         others = self.contenders[1:]
         verdicts = {
-            f"by its {self.loss} better than": [one for one in others if one.better == self.model.name],
-            "not clearly different from": [one for one in others if not one.better],
-            f"by its {self.loss} worse than": [one for one in others if one.better == one.name],
+            f"by its {self.loss} better than": [other for other in others if other.better == self.model.name],
+            "not clearly different from": [other for other in others if not other.better],
+            f"by its {self.loss} worse than": [other for other in others if other.better == other.name],
         }
         mean = self._number(self.model)
         measure = "absolute error" if self.loss in MEANT else self.loss
-        said = f"{mean} error" if self.task == "classification" else f"a mean {measure} of {mean}"
-        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {said}"]
+        result = f"{mean} error" if self.task == "classification" else f"a mean {measure} of {mean}"
+        clauses = [f"Predicts {goal_in_words(self.target, self.classes)} with {result}"]
         for verdict, models in verdicts.items():
-            named = ", ".join(f"{one.name} ({self._number(one)})" for one in models)
-            clauses += [f"{verdict} {named}"] if named else []
+            names = ", ".join(f"{other.name} ({self._number(other)})" for other in models)
+            clauses += [f"{verdict} {names}"] if names else []
         return "; ".join(clauses) + "."
 
     def _number(self, contender: Contender) -> str:
@@ -135,14 +135,14 @@ class PairedComparison:
         return f"{number:,.0f}" if 9999.5 <= abs(number) < 1e6 else f"{number:,.4g}"
 
     def table(self) -> pa.Table:
-        """The contenders as a table, intervals as columns ``..._low`` and ``..._high``."""
+        """The contenders as a table, with the ends of intervals in columns ``..._low`` and ``..._high``."""
         columns: dict[str, list[Any]] = {}
         for contender in self.contenders:
             for name, value in contender._asdict().items():
                 parts = ("", "_low", "_high") if name.endswith("_difference") else ("",)
                 values = (value or (None, None, None)) if len(parts) > 1 else (value,)
-                for part, one in zip(parts, values, strict=True):
-                    columns.setdefault(name + part, []).append(one)
+                for suffix, end in zip(parts, values, strict=True):
+                    columns.setdefault(name + suffix, []).append(end)
         types = dict.fromkeys(("name", "better"), pa.string())
         return pa.table({name: pa.array(values, types.get(name, pa.float64())) for name, values in columns.items()})
 
@@ -153,7 +153,7 @@ class PairedComparison:
 def compared(
     truth: Truth, judged: Sequence[Judged], target: str, how: str, left_out: dict[str, str] | None = None
 ) -> PairedComparison:
-    """A model, the first, beside others on the same rows.
+    """Compare the first model with the others on the same rows.
 
     >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
     >>> sure, even = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1)), np.full((100, 2), 0.5)
@@ -167,41 +167,41 @@ def compared(
     if not weight.sum() > 0.0:
         raise ModelError("all rows have a weight of 0, so that nothing is compared; give rows with a weight above 0")
     contenders = list[Contender]()
-    for one in judged:
-        loss, error = (mean_interval(values, weight).value for values in (one.losses, one.errors))
-        contender = Contender(one.name, loss, error, seconds=one.seconds)
+    for model in judged:
+        loss, error = (mean_interval(values, weight).value for values in (model.losses, model.errors))
+        contender = Contender(model.name, loss, error, seconds=model.seconds)
         if contenders:
-            pairs = (one.losses - first.losses, 0.0), (one.errors - first.errors, float(is_class))
+            pairs = (model.losses - first.losses, 0.0), (model.errors - first.errors, float(is_class))
             losses, errors = (
-                mean_interval(more, weight, truth.groups, len(judged) - 1, least) for more, least in pairs
+                mean_interval(differences, weight, truth.groups, len(judged) - 1, least) for differences, least in pairs
             )
-            better = {1: first.name, -1: one.name}.get(side(losses), "")
+            better = {1: first.name, -1: model.name}.get(side(losses), "")
             contender = contender._replace(loss_difference=losses, error_difference=errors, better=better)
         contenders.append(contender)
-    counts = weight > 0.0
+    mask = weight > 0.0
     return PairedComparison(
         target,
         truth.task,
         "log-loss" if is_class else "squared error" if truth.loss in (None, "square") else f"{truth.loss} loss",
         contenders,
-        int(counts.sum()),
+        int(mask.sum()),
         how,
-        groups=0 if truth.groups is None else len(np.unique(truth.groups[counts])),
-        unseen=int((truth.targets[counts] >= len(truth.classes)).sum()) if is_class else 0,
+        groups=0 if truth.groups is None else len(np.unique(truth.groups[mask])),
+        unseen=int((truth.targets[mask] >= len(truth.classes)).sum()) if is_class else 0,
         classes=truth.classes,
         left_out=left_out or {},
     )
 
 
 def side(difference: Measure | None) -> int:
-    """The side of 0 on which an interval lies, -1 or 1; 0 where it holds 0, or is unknown."""
+    """The sign of the values in an interval, -1 or 1; 0 if the interval contains 0 or is unknown."""
     if difference is None or difference.low is None or difference.high is None:
         return 0
     return 1 if difference.low > 0.0 else -1 if difference.high < 0.0 else 0
 
 
 def goal_in_words(target: str, classes: Sequence[Any]) -> str:
-    """The target, and of two classes the second.
+    """The target in words, with the second class if there are two.
 
     >>> goal_in_words("income", ["<=50K", ">50K"]), goal_in_words("rich", [False, True])
     ('income >50K', 'rich')

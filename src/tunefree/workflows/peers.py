@@ -1,9 +1,9 @@
-"""Usual models to compare with: a constant, and scikit-learn's linear model, random forest and gradient boosting.
+"""Baseline models: a constant, and scikit-learn's linear model, random forest and gradient boosting.
 
-They see the columns that the model's encoder finds, as users of scikit-learn prepare them. Missing numbers become the
-median, beside a column that says so; numbers are standardised and categories one-hot for the linear model; trees get
-categories as numbers. Texts are words with TF-IDF for the linear model, and are left out for trees. The penalty of the
-linear model is chosen by cross-validation; all else has scikit-learn's defaults.
+Peers get the columns that the model's encoder detects, preprocessed as usual in scikit-learn. For the linear model,
+missing numbers become the median with an indicator column, numbers are standardised, categories are one-hot encoded,
+and texts become words with TF-IDF. Trees get categories as numbers, and no texts. The penalty of the linear model is
+chosen by cross-validation; other parameters have scikit-learn's defaults.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import PairedComparison, Truth, compared
 
-LINEAR = {  # names of the linear model, by the losses of numbers that it and constants have
+LINEAR = {  # name of the linear model for each regression loss that it and the constant support
     "square": "ridge regression",
     "absolute": "quantile regression",
     "quantile": "quantile regression",
@@ -37,28 +37,28 @@ LINEAR = {  # names of the linear model, by the losses of numbers that it and co
 FOLDS = 5
 CONSTANT = "constant"
 TREES = FOREST, BOOSTING = "random forest", "gradient boosting"
-STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model, in turn the penalties of numbers
-MOST_CATEGORIES = 200  # of a column that gradient boosting keeps apart
-LARGEST = 1e30  # number that peers see, whose squares and sums do not overflow
+STRENGTHS = np.logspace(-3, 2, 6)  # inverse penalties of the linear model; ridge regression takes their reciprocals
+MOST_CATEGORIES = 200  # distinct categories of a column in gradient boosting
+LARGEST = 1e30  # inputs of peers are clipped to this, so that squares and sums do not overflow
 
 
-# From rows to learn and rows to predict, by their numbers, to predictions and the seconds of learning, or None.
+# Maps row numbers to learn and to predict to predictions and the training time in seconds, or None.
 Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
 
 
 class Features(NamedTuple):
-    """Columns of some rows as scikit-learn takes them."""
+    """Columns of rows in the form that scikit-learn accepts."""
 
-    matrix: np.ndarray  # (n, d) numbers, and then codes of categories; NaN where they are missing
+    matrix: np.ndarray  # (n, d) numbers, followed by category codes; NaN for missing values
     n_numbers: int
-    texts: list[np.ndarray]  # (n,) each
+    texts: list[np.ndarray]  # one array (n,) per text column
 
     def at(self, rows: np.ndarray) -> Features:
-        """Some of the rows."""
+        """A subset of the rows."""
         return Features(self.matrix[rows], self.n_numbers, [column[rows] for column in self.texts])
 
     def encoded(self, numbers: Any, categories: Any) -> Any:
-        """An encoder of the matrix by one of the numbers and one of the categories."""
+        """A transformer of the matrix from a transformer of the numbers and one of the categories."""
         from sklearn.compose import ColumnTransformer
 
         columns = list(range(self.matrix.shape[1]))
@@ -67,9 +67,9 @@ class Features(NamedTuple):
 
 
 def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
-    """The features of rows of tables, one after the other, and the columns that peers do not see.
+    """The features of concatenated tables, and the columns that peers cannot use.
 
-    ``columns``: of an encoder.
+    ``columns``: the columns of an encoder.
 
     >>> from tunefree.stream.columns import Category, Number
     >>> features, _ = features_of([Number("age"), Category("job")], [pa.table({"age": [39, None], "job": ["a", "b"]})])
@@ -96,9 +96,9 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
 
 
 def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison | None:
-    """A model beside the constant that suits the rows best on which both are judged.
+    """Compare a model with the constant that is optimal on the evaluated rows.
 
-    None of a loss without a constant, and where there are too many probabilities to be kept.
+    None for a loss without a constant, and if there were too many probabilities to keep.
     """
     n, known = len(scored.weight), scored.weight > 0.0
     targets, predictions = scored.targets, scored.predictions
@@ -117,14 +117,14 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
 
 
 def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
-    """The peers that learn the task with its loss, by their names, and remarks on what is left out.
+    """The peers that support the task and its loss, by name, and the reasons for exclusions.
 
-    ``parts``: tables whose rows are learned and predicted (:class:`tunefree.workflows.trials.Data`).
+    ``parts``: tables with the rows to learn and to predict (:class:`tunefree.workflows.trials.Data`).
     """
-    from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - before a clock runs
+    from sklearn import ensemble, impute, linear_model, preprocessing  # noqa: F401 - imported before timing begins
 
     features, unseen = features_of(parts[0].encoder.columns, [part.table for part in parts])
-    left_out, counts = _left_out(truth, features), truth.weight > 0.0
+    left_out, mask = _left_out(truth, features), truth.weight > 0.0
     is_class = truth.task == "classification"
     linear = "logistic regression" if is_class else LINEAR.get(kind_of(truth.loss), LINEAR["square"])
     chosen = [name for name in (CONSTANT, linear, *TREES) if name not in left_out]
@@ -132,12 +132,12 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
     if features.texts and {*TREES} & {*chosen}:
         left_out |= {"texts": "the trees of peers do not see them"}
     if is_class:
-        counts &= truth.targets < len(truth.classes)
+        mask &= truth.targets < len(truth.classes)
 
     def learn(name: str, learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-        began, learned = time.perf_counter(), learned[counts[learned]]
+        began, learned = time.perf_counter(), learned[mask[learned]]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of categories that are new, and of too few steps
+            warnings.simplefilter("ignore")  # about new categories and missing convergence
             predictions = _predicted(name, features.at(learned), truth.at(learned), features.at(judged), n_jobs or -1)
         return predictions, time.perf_counter() - began
 
@@ -145,21 +145,21 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
 
 
 def _left_out(truth: Truth, features: Features) -> dict[str, str]:
-    """The peers that do not learn the task with its loss, and why."""
+    """The peers that do not support the task and its loss, with reasons."""
     kind, left_out = kind_of(truth.loss, truth.task), dict[str, str]()
     if truth.task == "regression" and kind != "square":
-        without = f"it has no {truth.loss} loss"
+        reason = f"it has no {truth.loss} loss"
         if kind not in LINEAR:
             left_out["peers"] = f"they have no {truth.loss} loss, and learn the square loss"
         else:
-            left_out[FOREST] = without if kind != "poisson" else "it predicts rates of 0"
+            left_out[FOREST] = reason if kind != "poisson" else "it predicts rates of 0"
         if kind == "tweedie" and loss_of("regression", truth.loss).power not in (1.0, 2.0):
-            left_out[BOOSTING] = without
+            left_out[BOOSTING] = reason
     return left_out if features.matrix.shape[1] else left_out | dict.fromkeys(TREES, "it reads no texts")
 
 
 def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs: int) -> np.ndarray:
-    """Numbers (n,), or probabilities (n, C) of all classes, 0 of those that the peer has not seen."""
+    """Predicted numbers (n,), or probabilities (n, C), 0 for classes that the peer has not seen."""
     from sklearn import ensemble
 
     is_class = truth.task == "classification"
@@ -167,8 +167,8 @@ def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs:
         return np.repeat([constant_of(truth)], len(test.matrix), axis=0)
     X, X_test = train.matrix, test.matrix
     if name == FOREST:
-        kind = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
-        model = kind(random_state=0, n_jobs=n_jobs)
+        estimator_class = ensemble.RandomForestClassifier if is_class else ensemble.RandomForestRegressor
+        model = estimator_class(random_state=0, n_jobs=n_jobs)
     elif name == BOOSTING:
         (X, X_test), model = _codes(train, test), _boosting(truth)
         model.set_params(random_state=0, categorical_features=list(range(train.n_numbers, X.shape[1])) or None)
@@ -176,7 +176,7 @@ def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs:
         (X, X_test), model = _standardised(train, test), _linear(truth)
     model.fit(X, truth.targets, sample_weight=truth.weight)
     if name == FOREST:
-        model.set_params(n_jobs=1)  # several add the trees up in any order
+        model.set_params(n_jobs=1)  # several jobs sum the trees in varying order
     if not is_class:
         return np.asarray(model.predict(X_test), np.float64)
     probabilities = np.zeros((X_test.shape[0], len(truth.classes)))
@@ -185,14 +185,14 @@ def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs:
 
 
 def _level(truth: Truth) -> float | None:
-    """The level of a quantile that is to be predicted; None of a mean."""
+    """The level of the quantile to predict; None for a mean."""
     if truth.task == "classification":
         return None
     return 0.5 if kind_of(truth.loss) == "absolute" else getattr(loss_of("regression", truth.loss), "tau", None)
 
 
 def constant_of(truth: Truth) -> np.ndarray:
-    """Shares (C,) of the classes, the mean or the quantile."""
+    """The optimal constant: class shares (C,), the mean or the quantile."""
     level = _level(truth)
     if truth.task == "classification":
         shares = np.bincount(truth.targets, truth.weight, len(truth.classes))
@@ -232,12 +232,12 @@ def _boosting(truth: Truth) -> Any:
     level, loss = _level(truth), loss_of(truth.task, truth.loss)
     if level is not None:
         return HistGradientBoostingRegressor(loss="quantile", quantile=level)
-    rates = "poisson" if getattr(loss, "power", 0.0) == 1.0 else "gamma"
-    return HistGradientBoostingRegressor(loss=rates if has_log_link(loss) else "squared_error")
+    rate_loss = "poisson" if getattr(loss, "power", 0.0) == 1.0 else "gamma"
+    return HistGradientBoostingRegressor(loss=rate_loss if has_log_link(loss) else "squared_error")
 
 
 def _codes(train: Features, test: Features) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers as they are, and categories as codes, of training and further rows."""
+    """Unchanged numbers and category codes of the training and test rows."""
     from sklearn.preprocessing import OrdinalEncoder
 
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, max_categories=MOST_CATEGORIES)
@@ -246,7 +246,7 @@ def _codes(train: Features, test: Features) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
-    """Standardised numbers, one-hot categories and words, of training and further rows."""
+    """Standardised numbers, one-hot categories and words of the training and test rows."""
     from scipy.sparse import csr_array, hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.impute import SimpleImputer
@@ -256,9 +256,9 @@ def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     encoder = train.encoded(numbers, OneHotEncoder(handle_unknown="ignore"))
     X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
-    for texts, further in zip(train.texts, test.texts, strict=True):
+    for texts, test_texts in zip(train.texts, test.texts, strict=True):
         if any(text.strip() for text in texts):
             words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
             X = hstack([csr_array(X), words.fit_transform(texts)], format="csr")
-            X_test = hstack([csr_array(X_test), words.transform(further)], format="csr")
+            X_test = hstack([csr_array(X_test), words.transform(test_texts)], format="csr")
     return (X, X_test) if X.shape[1] else (np.zeros((X.shape[0], 1)), np.zeros((X_test.shape[0], 1)))

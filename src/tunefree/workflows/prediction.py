@@ -1,4 +1,4 @@
-"""Predictions of a source and weights of a model as tables; a file is written whole or not at all."""
+"""Predictions of a source and weights of a model as tables; files are written atomically."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def predict(
     """Predict the rows of a source, batch by batch.
 
     ``labelled``: whether each row must have a target.
-    ``kept``: columns that batches keep as they were read, whether the model knows them or not.
-    ``learn``: such as :func:`tunefree.training.training.learn_batches`, by which batches, whose rows must have a
-    target, are predicted and learned instead. The model and the encoder are changed.
-    Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
-    there is no such column, and a ModelError if a checkpoint is to go on.
+    ``kept``: columns that batches keep unchanged, whether or not the model uses them.
+    ``learn``: a function such as :func:`tunefree.training.training.learn_batches` that predicts and learns batches
+    instead, which changes the model and the encoder. Each row must then have a target.
+    Raises a DataError if the kind of the source differs from the training data, a row cannot be used or a column does
+    not exist, and a ModelError if ``learn`` would continue a checkpoint.
     """
     check_kind(trained, source)
     kept = names_in(kept)
@@ -75,9 +75,9 @@ def predict(
 
 
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
-    """A record batch with the column ``prediction``, and for classes a column of probabilities each.
+    """A record batch with the column ``prediction``, and a column of probabilities for each class.
 
-    ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
+    ``numbered``: whether the first column is ``row``, the row number in the file, counted from 1.
     """
     table = marked(model, predicted, numbered)
     if model.task == "classification":
@@ -91,18 +91,18 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
             for k, codes in enumerate(order.T, 1):
                 table[f"class {k}"] = labels_of(model, codes)
                 table[f"probability {k}"] = values[np.arange(len(codes)), codes]
-    for name, level, certain in sureness(model, predicted, layout):
+    for name, level, row_values in sureness(model, predicted, layout):
         if name == "interval":
-            table |= {f"low[{level:g}]": certain[:, 0], f"high[{level:g}]": certain[:, 1]}
+            table |= {f"low[{level:g}]": row_values[:, 0], f"high[{level:g}]": row_values[:, 1]}
         elif name == "quantiles":
-            table[f"quantile[{level:g}]"] = certain
+            table[f"quantile[{level:g}]"] = row_values
         else:
-            table[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in certain]
+            table[f"set[{level:g}]"] = [json.dumps(labels, ensure_ascii=False) for labels in row_values]
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table}) | table)
 
 
 def marked(model: ScoredModel, predicted: Predicted, numbered: bool) -> dict[str, Any]:
-    """Columns with the row number and the tag of each row, as far as asked for and there, and the prediction."""
+    """Columns of row numbers if ``numbered``, of tags if rows have them, and of predictions."""
     batch, predictions = predicted
     table: dict[str, Any] = {"row": batch.numbers} if numbered else {}
     if batch.tags is not None:
@@ -118,21 +118,21 @@ def labels_of(model: ScoredModel, codes: np.ndarray) -> Any:
 
 
 def as_array(labels: Sequence[Any]) -> Any:
-    """Labels as an Arrow array; whole numbers beyond 64 bits are texts.
+    """Labels as an Arrow array; integers beyond 64 bits become strings.
 
     >>> [as_array(labels).type for labels in ([1, 2], [2**63, 2**63 + 1], [-1, 2**63])]
     [DataType(int64), DataType(uint64), DataType(string)]
     """
-    for to in (None, pa.uint64()):
+    for type_ in (None, pa.uint64()):
         with suppress(OverflowError):
-            return pa.array(labels, to)
+            return pa.array(labels, type_)
     return pa.array(list(map(str, labels)))
 
 
 def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterator[tuple[str, float, Any]]:
-    """The certainty of predictions in a layout: the name, the level, and a value for each row.
+    """The uncertainty of predictions in a layout: the name, the level, and the values of the rows.
 
-    That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
+    Values are intervals (n, 2), quantiles (n,), or a list of label sets with the most probable label first.
     """
     (batch, predictions), exposure = predicted, predicted.batch.exposure
     rows = batch.rows
@@ -151,7 +151,7 @@ def sureness(model: Any, predicted: Predicted, layout: OutputColumns) -> Iterato
 
 
 def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.ndarray:
-    """The predicted numbers (n,), for the exposures of the rows if they have any."""
+    """The predicted numbers (n,), multiplied by the exposures of the rows if they have any."""
     numbers, exposure = model.responses(predictions), batch.exposure
     if exposure is None:
         return numbers
@@ -160,13 +160,13 @@ def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.
 
 
 def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:
-    """The columns that a batch has kept as they were read, under names that are not taken."""
-    kept = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
-    return dict(zip(apart(ids, taken), kept, strict=True))
+    """The columns that a batch has kept unchanged, renamed where a name is taken."""
+    arrays = [] if batch.columns is None else [decoded(array) for array in batch.columns.columns]
+    return dict(zip(apart(ids, taken), arrays, strict=True))
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
-    """Distinct names of columns of a table, which also differ from the names already taken.
+    """Make column names distinct from each other and from the names already taken.
 
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]
@@ -183,10 +183,9 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
 def write(trained: Trained, source: Source, output: str, bad: BadRows, layout: OutputColumns = PLAIN) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
-    ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
-    ``bad``: what happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
-    Raises a ModelError if the file cannot be written, or its name ends otherwise. An earlier file of this name is
-    untouched.
+    ``output``: a file name with the extension .csv, .parquet or .pq; ``"-"`` for standard output.
+    ``bad``: the handling of rows that cannot be used. If they are skipped, a column ``row`` has the row numbers.
+    Raises a ModelError if the file cannot be written or has another extension; an existing file is then unchanged.
     """
     layout.check(trained.model)
     written = 0
@@ -201,7 +200,7 @@ def write(trained: Trained, source: Source, output: str, bad: BadRows, layout: O
 def writer(output: str) -> Iterator[Callable[[Any], None]]:
     """A function that writes record batches to a file; parameters and errors as in :func:`write`.
 
-    The file has its name only once all are written.
+    The file gets its final name once all batches are written.
     """
     is_stream, path = output == "-", Path(output)
     kind = csv.CSVWriter if is_stream else WRITERS.get(path.suffix.lower())
@@ -212,7 +211,7 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
 
         def put(batch: Any) -> None:
             batch = batch if kind is parquet.ParquetWriter else _without_lists(batch)
-            if not writers:  # the schema is that of the first batch
+            if not writers:  # the first batch defines the schema
                 writers.append(kind(file, batch.schema))
             writers[0].write_table(pa.Table.from_batches([batch]))
             if is_stream:
@@ -226,7 +225,7 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
 
 
 def _without_lists(batch: Any) -> Any:
-    """A record batch in which lists and objects are texts as JSON has them, since CSV has none."""
+    """A record batch with nested values as JSON strings, because CSV has no nested types."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     for name, array in columns.items():
         if pa.types.is_nested(array.type):
@@ -238,9 +237,9 @@ def _without_lists(batch: Any) -> Any:
 def write_weights(trained: Trained, output: str) -> Weights:
     """Write the weights of all features, of all classes, to a CSV or Parquet file.
 
-    The margin is weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data; of two classes it is that of
-    the second.
-    Raises a ModelError if the model is not one linear learner on raw rows, or the file cannot be written.
+    The margin is weights[0] + sum of weights[j] * x_j with the raw values x_j; for two classes, the margin of the
+    second.
+    Raises a ModelError if the model is not a single linear learner on raw rows, or the file cannot be written.
     """
     model, names = trained.model, trained.encoder.names()[1:]
     weights = model.linear_weights(names) if model.kind == "path" else linear_weights(model, names)

@@ -1,7 +1,7 @@
-"""Models that learn and are judged on the same rows of tables: by cross-validation, or on test rows.
+"""Training and evaluation of models on the same rows of tables: by cross-validation, or on test rows.
 
-Tables are read whole. All models of a part learn the same rows: the model as by `tunefree train`, in a random order
-unless rows are in the order of time or belong to groups, and the peers as :mod:`tunefree.workflows.peers` says.
+Tables are read into memory. All models of a fold learn the same rows: a model as by `tunefree train`, in a random order
+unless rows belong to groups, and peers as described in :mod:`tunefree.workflows.peers`.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ OF_MODELS = "on the same rows"
 
 
 class Data(NamedTuple):
-    """The rows of a source that can be used, in memory."""
+    """The usable rows of a source, in memory."""
 
     source: Source
-    table: Any  # their columns as they were read
+    table: Any  # the columns as read
     encoder: Any
     plan: Plan
     task: str
-    target: Any  # Labels, or numbers (n,), which are rates where rows have exposures
-    weight: np.ndarray  # (n,) of these
+    target: Any  # Labels, or numbers (n,), which are rates if rows have exposures
+    weight: np.ndarray  # (n,) weights of the rows
 
     def rows(self, rows: np.ndarray, learning: bool) -> Source:
-        """Some of the rows as a source; one to learn has columns of the kinds that all rows of the source have."""
+        """A source of the given rows; for learning, columns have the kinds inferred from all rows of the source."""
         known = copy.deepcopy(self.encoder) if learning else None
         return replace(self.source, files=(), format=None, delimiter=None, table=self.table.take(rows), known=known)
 
     def groups(self, column: str | None) -> np.ndarray | None:
-        """The numbers (n,) of the groups of rows that a column names."""
+        """Group codes (n,) of the rows from a column; None without a column."""
         if column is None:
             return None
         if column not in self.table.column_names:
@@ -66,7 +66,7 @@ class Data(NamedTuple):
 
 
 def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None = None) -> Data:
-    """Read a table whole; as further rows of a model, or of others, whose columns are ``known``."""
+    """Read a table into memory, with the column kinds of a model or other rows if they are ``known``."""
     if source.kind != TABLE:
         remedy = "give a table"
         raise DataError(f"{source.kind} text has no columns, by which models are compared", source.name, remedy=remedy)
@@ -81,27 +81,27 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     batches = [batch for batch in batches if len(batch.weight)]
     if not batches:
         raise no_rows(source)
-    whole = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
-    table = pa.Table.from_batches([whole.columns])
+    all_rows = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
+    table = pa.Table.from_batches([all_rows.columns])
     if known is None:
-        task = problem_of(plan, whole, bad)[0]
+        task = problem_of(plan, all_rows, bad)[0]
     else:
         task = known.task if isinstance(known, Data) else known.model.task
-    whole = with_rates(plan, whole._replace(target=target_of(task, whole)))
-    return Data(source, table, encoder, plan, task, whole.target, whole.weight)
+    all_rows = with_rates(plan, all_rows._replace(target=target_of(task, all_rows)))
+    return Data(source, table, encoder, plan, task, all_rows.target, all_rows.weight)
 
 
 def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray | None = None) -> Truth:
-    """The targets of the rows of several tables, one after the other, with numbers of groups for the last table.
+    """The targets of concatenated tables, with group codes for the rows of the last table.
 
-    ``classes``: the labels that models may know.
+    ``classes``: the labels of all models.
     """
     task, plan, last = parts[0].task, parts[0].plan, parts[-1]
-    targets, weight = [one.target for one in parts], np.concatenate([one.weight for one in parts])
+    targets, weight = [part.target for part in parts], np.concatenate([part.weight for part in parts])
     if task == "classification":
-        places = {label: k for k, label in enumerate(classes)}
-        codes = [np.array([places.get(label, len(classes)) for label in one.values], np.int64) for one in targets]
-        targets = [code_of[one.codes] for code_of, one in zip(codes, targets, strict=True)]
+        indices = {label: k for k, label in enumerate(classes)}
+        codes = [np.array([indices.get(label, len(classes)) for label in part.values], np.int64) for part in targets]
+        targets = [code_of[part.codes] for code_of, part in zip(codes, targets, strict=True)]
         if all((target == len(classes)).all() for target in targets):
             problem, remedy = "no row has a label that a model knows", "pass the target of the models"
             raise DataError(problem, last.source.name, column=plan.target, remedy=remedy)
@@ -111,9 +111,9 @@ def truth_of(parts: Sequence[Data], classes: Sequence[Any], groups: np.ndarray |
 
 
 def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn and to predict, of each part of a cross-validation by scikit-learn; groups stay whole.
+    """Rows to learn and to predict in each fold of a cross-validation by scikit-learn; groups are not split.
 
-    Parts have rows of all classes, as far as groups let them.
+    Folds are stratified by class as far as groups allow, unless they are ``in_order``.
     """
     from sklearn import model_selection
 
@@ -125,7 +125,7 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
     folds = model_selection.TimeSeriesSplit(FOLDS) if in_order else folds
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes that not all parts have
+            warnings.simplefilter("ignore")  # about classes that not all folds have
             parts = list(folds.split(truth.targets, truth.targets, truth.groups))
     except ValueError:
         parts = []
@@ -148,13 +148,13 @@ def run(
     n_jobs: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> PairedComparison:
-    """Let entrants, and peers if rows are learned, predict the rows of the last table; compare the first with others.
+    """Predict the last table by all entrants, and by peers if rows are learned; compare the first with the others.
 
-    ``learns``: whether rows of the first table are learned: where it is the only one, by cross-validation.
-    ``in_order``: whether rows of a cross-validation are in the order of time.
-    ``n_jobs``: processors; sums of products are made by one, so that they do not depend on it.
+    ``learns``: whether rows of the first table are learned; a single table is cross-validated.
+    ``in_order``: whether rows to cross-validate are in time order.
+    ``n_jobs``: number of processors; BLAS always uses one, so that results do not depend on it.
     """
-    entered, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
+    required, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
     if learns and len(parts) == 1:
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
     else:
@@ -162,8 +162,8 @@ def run(
     if learns and truth.task == "classification" and len(parts[0].target.values) < 2:
         raise one_class(parts[0].target.values[0], parts[0].source)
     if learns and with_peers:
-        further, left_out = peers(parts, truth, n_jobs)
-        entrants = entrants | {name: learn for name, learn in further.items() if name not in entrants}
+        peer_learners, left_out = peers(parts, truth, n_jobs)
+        entrants = entrants | {name: learn for name, learn in peer_learners.items() if name not in entrants}
     outputs: dict[str, list[tuple[np.ndarray, float | None]]] = {name: [] for name in entrants}
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
@@ -176,7 +176,7 @@ def run(
                 try:
                     outputs[name].append(entrants[name](learned, judged))
                 except ValueError as error:
-                    if name in entered:
+                    if name in required:
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
         judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
@@ -188,14 +188,14 @@ def run(
 
 
 def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
-    """The model that a plan makes, as an entrant; it predicts rows of the last of some tables."""
+    """An entrant that trains a model by a plan and predicts rows of the last table."""
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
         began = time.perf_counter()
-        if plan.groups is not None:  # rows of a group lie together
-            names = parts[0].groups(plan.groups)
-            assert names is not None
-            learned = learned[np.argsort(names[learned], kind="stable")]
+        if plan.groups is not None:  # rows of a group are contiguous
+            group_codes = parts[0].groups(plan.groups)
+            assert group_codes is not None
+            learned = learned[np.argsort(group_codes[learned], kind="stable")]
         else:
             learned = np.random.default_rng(0).permutation(learned)
         trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
@@ -206,13 +206,13 @@ def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
 
 
 def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
-    """A model that was learned before, as an entrant; it predicts rows of the last of some tables."""
-    before = sum(len(part.weight) for part in parts[:-1])
+    """An entrant that predicts rows of the last table by a trained model."""
+    offset = sum(len(part.weight) for part in parts[:-1])
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, None]:
         model, bad = trained.model, BadRows(skip_unlabelled=None)
-        pieces = [one.predictions for one in predict(trained, parts[-1].rows(judged - before, False), bad)]
-        outputs = np.concatenate(pieces)
+        blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
+        outputs = np.concatenate(blocks)
         if truth.task == "regression":
             return model.responses(outputs), None
         return by_class(model.probabilities(outputs), model.classes, truth.classes), None
@@ -221,14 +221,14 @@ def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
 
 
 def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
-    """Probabilities (n, C) of classes, from probabilities of labels in another order; 0 for classes without a label.
+    """Reorder probabilities of labels as probabilities (n, C) of classes; 0 for classes without a label.
 
     >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
     array([[0.  , 0.75, 0.25]])
     """
-    places = {label: k for k, label in enumerate(labels)}
+    indices = {label: k for k, label in enumerate(labels)}
     padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
-    return padded[:, [places.get(label, -1) for label in classes]]
+    return padded[:, [indices.get(label, -1) for label in classes]]
 
 
 def compare(
@@ -239,20 +239,20 @@ def compare(
     groups: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> PairedComparison:
-    """Models beside the first of them, and beside peers where rows are learned.
+    """Compare the first model with the others, and with peers if rows are learned.
 
-    ``data``: rows to be judged by.
-    ``models``: by their names; without any, one is made by the plan of the data.
-    ``learned``: rows that peers, or this one, learn; by default they learn parts of the data, by cross-validation.
+    ``data``: the rows to evaluate on.
+    ``models``: trained models by name; if there are none, a model is trained by the plan of the data.
+    ``learned``: the rows that peers, or this model, learn; without rows and models, ``data`` is cross-validated.
     Raises a ModelError if the models predict different targets or share no class.
     """
     parts, plan = [data] if learned is None else [learned, data], data.plan
     first = next(iter(models), "")
     for name, other in models.items():
         pairs = {"target": (plan.target, other.plan.target), "task": (data.task, other.model.task)}
-        for what, (ours, theirs) in pairs.items():
+        for attribute, (ours, theirs) in pairs.items():
             if ours != theirs:
-                problem = f"{first} and {name} differ in their {what}, {ours} and {theirs}"
+                problem = f"{first} and {name} differ in their {attribute}, {ours} and {theirs}"
                 raise ModelError(f"{problem}; compare models of one")
         if data.task == "classification" and not {*models[first].model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
