@@ -397,11 +397,12 @@ def _entries(X: Block, mask_of: Callable[[np.ndarray], np.ndarray]) -> tuple[np.
     """Rows and features of entries that a function masks, and their places among the words; -1 of codes."""
     words = np.flatnonzero(mask_of(X.features[: X.pointers[-1]]))
     at_code, column = np.nonzero(mask_of(X.codes))
-    rows = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])
-    features = np.concatenate([X.features[words], X.codes[at_code, column]])
-    places = np.concatenate([words, np.full(len(at_code), -1)])
-    order = np.argsort(rows, kind="stable") if len(at_code) else slice(None)
-    return rows[order], features[order], places[order]
+    rows, features = np.repeat(np.arange(len(X.pointers) - 1), np.diff(X.pointers))[words], X.features[words]
+    if not len(at_code):
+        return rows, features, words
+    rows, features = np.append(rows, at_code), np.append(features, X.codes[at_code, column])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], features[order], np.append(words, np.full(len(at_code), -1))[order]
 
 
 def _by_feature(features: np.ndarray) -> np.ndarray:
