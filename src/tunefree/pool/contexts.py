@@ -13,10 +13,9 @@ learned from other rows may be wrong with certainty.
 
 A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so these rows judge
 predictions far ahead. The *frozen mixture* has the same rule as the mixture that follows the stream, but its members
-are the generations of all rows as they were born, without later learning. Its weights are constant, too, between two
-copies: the rows of a copy are predicted by weights learned from the rows of earlier copies. The mixture that follows
-the stream predicts future rows, unless the frozen mixture, or its base alone, has a loss that is smaller by more than
-SURE standard errors.
+are the generations of all rows as they were born, without later learning. Its weights are constant, too: weights
+learned from the rows of earlier copies predict the rows of a copy. The mixture that follows the stream predicts future
+rows, unless the loss of the frozen mixture, or of its base alone, is smaller by more than SURE standard errors.
 
 Copies that predict numbers drift where a trend goes on or a season begins, which members that learn follow. The drift
 is the difference between the scores of the copy and of the stream. One or two copies do not show the direction of the
@@ -74,8 +73,7 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
 
 
 def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int] | None, bool]:
-    """The mixture that predicts rows of a context, the positions of its members (None for all), and whether only its
-    base predicts."""
+    """The mixture that predicts rows of a context, positions of its members or None, and whether its base predicts."""
     context = pool.predicting(number)
     if context is None:
         return pool.contexts[NEW].mixture, None, True
@@ -210,7 +208,7 @@ class FrozenMixture(Part):
         if len(y):
             scores = scores_of(members.loss, candidates, y, *score_arrays)
             at_once = scores if members.loss is None else scores_of(members.loss, stream_predictions, y, *score_arrays)
-            counted = np.ones(len(y)) if members.predicts_logarithms else weights  # with logs, weights have exposures
+            counted = np.ones(len(y)) if members.predicts_logarithms else weights  # weights of counts include exposures
             self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
         self.mixture.learn(born_predictions, y, weights)
 
