@@ -140,7 +140,7 @@ class Growth(Part):
         return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
 
     def remembers(self, digests: np.ndarray) -> np.ndarray:
-        """A mask (n,) of rows that some generation awake was grown on."""
+        """A mask (n,) of rows whose digests are known to some generation awake."""
         known = np.zeros(len(digests), bool)
         births = {
             (clock, of.rows): of
@@ -214,7 +214,7 @@ class Growth(Part):
         births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
         newest = max([*awake, *births], default=0)
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
-        is_balanced = has_log_link(self.loss)  # trees of all rows are then needed: their predictions have the right total
+        is_balanced = has_log_link(self.loss)  # the total predicted by trees of all rows is needed
         if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
             for pending in self.pending:
                 pending.takeover = rows

@@ -198,7 +198,7 @@ class FirstMeetings(Part):
             return nothing, nothing, nothing, nothing
         n_entries, features = len(features), np.concatenate([features, leaving])
         rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - begun]])
-        by_row = np.argsort(rows, kind="stable") if len(leaving) else slice(None)  # stable: entries precede leaving features
+        by_row = np.argsort(rows, kind="stable") if len(leaving) else slice(None)  # leaving features come last
         order = np.arange(len(rows))[by_row][_by_feature(features[by_row])]
         rows, features, is_entry = rows[order], features[order], order < n_entries
         begins = np.flatnonzero(np.diff(features, prepend=-1))

@@ -22,8 +22,8 @@ EARLIEST = 1.0 / 16.0  # losses before this fraction of the rows are not used fo
 class Selection(NamedTuple):
     """The members awake, by decreasing weight.
 
-    Members are judged on the rows of their context, before they learn them: see :mod:`tunefree.pool.contexts`. Losses
-    of members are means over different rows, since not all members were awake from the first row on.
+    Rows of one context judge the members before these learn them, see :mod:`tunefree.pool.contexts`. Losses of members
+    are means over different rows, since not all members were awake from the first row on.
     """
 
     members: list[str]
@@ -190,7 +190,7 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     means, recencies = losses / weights, recency(numbers)
     unit = float(np.abs(means).max()) or 1.0
     means, losses, squares = means / unit, losses / unit, squares / unit / unit
-    spread = float(recencies @ np.maximum(squares - losses**2 / units, 0.0) / (recencies @ (units - 1.0)))  # variance of a unit
+    spread = float(recencies @ np.maximum(squares - losses**2 / units, 0.0) / (recencies @ (units - 1.0)))  # of a unit
     errors, counts = np.sqrt(spread * units) / weights, weights * recencies
     learned = rows_learned(np.maximum(numbers, 1.0).astype(np.int64))
     parts, inverse = counts / counts.sum(), 1.0 / learned
