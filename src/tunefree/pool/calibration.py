@@ -118,8 +118,8 @@ def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> 
     numbers = margins_of_classes(margins)
     numbers = np.where(np.isneginf(numbers), 0.0, numbers)
     n, n_classes = numbers.shape
-    seen, nothing = np.empty((n, n_classes)), np.empty(0)
-    transform_rows(calibration.view, learns, numbers, np.zeros(n + 1, np.int64), nothing, seen, nothing)
-    pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
+    transformed, nothing = np.empty((n, n_classes)), np.empty(0)
+    transform_rows(calibration.view, learns, numbers, np.zeros(n + 1, np.int64), nothing, transformed, nothing)
+    pairs = np.stack([transformed, np.ones_like(transformed)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
     return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

@@ -251,14 +251,14 @@ class Context(Part):
 
     def begun(self) -> Context:
         """A new context with the weights of members from this context, without its corrections."""
-        other = copy.copy(self)
-        other.mixture = self.mixture.copied()
-        other.mixture.account, other.mixture.top = zeros(Account), CandidateWeights.create()
-        for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
+        context = copy.copy(self)
+        context.mixture = self.mixture.copied()
+        context.mixture.account, context.mixture.top = zeros(Account), CandidateWeights.create()
+        for weights, base_alone in zip(context.mixture.top[:2], BASE_ONLY, strict=False):
             weights[:] = base_alone
-        other.frozen, other.conformal = self.frozen.copied(), self.conformal.copied()
-        other.record, other.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
-        return other
+        context.frozen, context.conformal = self.frozen.copied(), self.conformal.copied()
+        context.record, context.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
+        return context
 
     def weights(self, is_over: bool) -> np.ndarray:
         """The weights (M,) of the members in the base of the mixture that predicts future rows."""

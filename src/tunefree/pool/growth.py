@@ -40,7 +40,7 @@ class Pending(Part):
         LEARNED,
         make=lambda pending, _: Generation.bare(loss=pending.loss),
         read=lambda pending: pending.generations,
-        write=lambda pending, grown: setattr(pending, "grown", {kind: _now(one) for kind, one in grown.items()}),
+        write=lambda pending, grown: setattr(pending, "grown", {kind: _finished(one) for kind, one in grown.items()}),
     )
 
     def __init__(self, rows: int, takeover: int, clock: int, loss: Any, grown: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Pending(Part):
         return {kind: generation for kind, generation in results.items() if generation is not None}
 
 
-def _now(generation: Generation) -> Future[Generation | None]:
+def _finished(generation: Generation) -> Future[Generation | None]:
     return threads.now(lambda: generation)
 
 
@@ -101,7 +101,7 @@ class Growth(Part):
         LEARNED,
         make=lambda growth, _: Generation.bare(loss=growth.loss),
         read=lambda growth: [generation for *_, generation in growth.generations()],
-        write=lambda growth, generations: growth._wake(generations),
+        write=lambda growth, generations: growth._set_awake(generations),
     )
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
@@ -124,7 +124,7 @@ class Growth(Part):
         """A new window of this length."""
         return Window(length, self.clocks_of_places == length)
 
-    def _wake(self, generations: list[Generation]) -> None:
+    def _set_awake(self, generations: list[Generation]) -> None:
         """Replace the generations awake by these, with the newest of each clock and kind first."""
         self.awake = {}
         for generation in generations:
@@ -143,10 +143,10 @@ class Growth(Part):
         """A mask (n,) of rows whose digests are known to some generation awake."""
         known = np.zeros(len(digests), bool)
         births = {
-            (clock, of.rows): of
+            (clock, generation.rows): generation
             for (clock, _), same_kind in self.awake.items()
-            for of in same_kind
-            if len(of.observations)
+            for generation in same_kind
+            if len(generation.observations)
         }
         for generation in births.values():  # generations of one birth were grown on the same rows
             known |= generation.knows(digests)
@@ -241,22 +241,22 @@ class Growth(Part):
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
-        seen = self.columns.grown_on()
-        self.has_texts = seen is None
-        if not seen or not self.whole.rows or self.n_classes > MOST_CLASSES:
+        column_keys = self.columns.grown_on()
+        self.has_texts = column_keys is None
+        if not column_keys or not self.whole.rows or self.n_classes > MOST_CLASSES:
             return
         for reservoir in (self.whole, self.recent):
             reservoir.widen(self.columns.completed(reservoir.columns))
-        keys = np.sort(np.array(seen, np.int64))
+        keys = np.sort(np.array(column_keys, np.int64))
         kept = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        before = {kind: self._inherited(clock, kind) for kind in kinds}
+        inherited = {kind: self._inherited(clock, kind) for kind in kinds}
         # No trials on windows, since the next rows are too similar to the latest ones; nor if memory is short, since
         # trials may make trees larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
         birth = Birth(event.birth, clock, keys, kept, self.n_classes, self.loss, self.signs)
-        begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
+        submit = threads.beside if at_last or event.takeover > event.birth else threads.now
+        grown = {kind: submit(Generation.grown, birth, kind, inherited[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:

@@ -38,7 +38,7 @@ class Setting(NamedTuple):
     view: str  # one of views.NAMES
 
 
-def _nothing(member: Any, value: Any) -> None:
+def _restore_nothing(member: Any, value: Any) -> None:
     """Restore nothing: the saved setting only determines the class of the learner."""
 
 
@@ -50,8 +50,8 @@ class Member(Part):
 
     setting, average, room = argument(), argument(), argument()
     n_known, n_logged = argument(), argument()  # numbers of features and log rows to save; None for all
-    learner = number(FIXED, Text(), lambda member: member.setting.learner, _nothing)
-    is_averaged = number(FIXED, Flag(), lambda member: member.average, _nothing)
+    learner = number(FIXED, Text(), lambda member: member.setting.learner, _restore_nothing)
+    is_averaged = number(FIXED, Flag(), lambda member: member.average, _restore_nothing)
     fixed_weights: np.ndarray | None = array("float64|float32", ("w", "K"), FIXED, may_be_none=True)
     fixed_units: np.ndarray | None = array("float64", ("w",), FIXED, may_be_none=True, low=0)
     state: Any = child(
@@ -123,14 +123,14 @@ class Member(Part):
         begins with a low probability: its output begins as if it had learned the class's absence from them.
         """
         first = 1 if before == 1 else 0
-        begun, margin = self._absent(objective) if self.rows else (None, 0.0)
+        absence_learner, margin = self._absence_learner(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
         self.offsets = with_outputs(offsets[None], n_outputs, first)[0]
         self.offsets[first + before :] = margin
         mirrors = first == 1 and objective.is_softmax
         self.state = self.state.with_outputs(n_outputs, first, mirrors)
-        if begun is not None:
-            begin_outputs(self.state, begun, range(first + before, n_outputs))
+        if absence_learner is not None:
+            begin_outputs(self.state, absence_learner, range(first + before, n_outputs))
         if self.log is not None:
             self.log = with_outputs(self.log, n_outputs, first, passes.OF_ROW)
             if mirrors:  # NaN marks rows whose replay has to mirror output 1 to output 0, as the state does here
@@ -138,7 +138,7 @@ class Member(Part):
         steepest, self.objective = self.objective.steepest, objective.copied()
         self.objective.steepest = max(steepest, objective.steepest)
 
-    def _absent(self, objective: Objective) -> tuple[Any, float]:
+    def _absence_learner(self, objective: Objective) -> tuple[Any, float]:
         """A learner of one output that learned from the constant alone that a class was absent from the rows so far;
         and where margins are log-odds, the offset from its margin to the log-odds of one row among them."""
         margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
@@ -184,15 +184,15 @@ class Member(Part):
 
     def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
         assert self.log is not None
-        before = np.isnan(self.log[past.sources, passes.OF_ROW])  # rows logged with one margin for both classes
-        if not before.any():
+        has_one_margin = np.isnan(self.log[past.sources, passes.OF_ROW])  # rows logged with one margin for both classes
+        if not has_one_margin.any():
             passes.replay_all(state, X, past.sources, self.log)
             return
-        for places in (np.flatnonzero(before), np.flatnonzero(~before)):
-            some = X._replace(starts=X.starts[places], ends=X.ends[places])
-            passes.replay_all(state, some, past.sources[places], self.log)
-            if before[places].any():
-                mirror(state, np.unique(past.slots[places]))
+        for indices in (np.flatnonzero(has_one_margin), np.flatnonzero(~has_one_margin)):
+            some = X._replace(starts=X.starts[indices], ends=X.ends[indices])
+            passes.replay_all(state, some, past.sources[indices], self.log)
+            if has_one_margin[indices].any():
+                mirror(state, np.unique(past.slots[indices]))
 
     def weights(self, n_features: int) -> Read:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
@@ -272,7 +272,7 @@ class LinearGroup(Part):
         may_be_none=True,
         make=lambda *_: FirstMeetings(),
         read=lambda group: group.meetings if group.meetings is not None and group.meetings.first else None,
-        write=lambda group, saved: group._have_met(saved),
+        write=lambda group, saved: group._restore_meetings(saved),
     )
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Steady] = children(Steady, LEARNED, axes={"columns": "P"})
@@ -353,13 +353,13 @@ class LinearGroup(Part):
             member.fix(self.n_features, self.n_outputs)
         self.complete()
 
-    def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
+    def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
         """Give slots to the features of rows, given by view, and replay first occurrences."""
-        met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
+        met = None if self.meetings is None else self.meetings.meet(by_view["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
-            for view in seen.keys() - {"raw"}:
-                seen[view] = self.meetings.shown(met, view, seen[view])
-            seen["raw"] = met.X
+            for view in by_view.keys() - {"raw"}:
+                by_view[view] = self.meetings.shown(met, view, by_view[view])
+            by_view["raw"] = met.X
             self.reserve(self.meetings.first, met.n_slots)
             self._replay(met.past)
         return met
@@ -383,13 +383,14 @@ class LinearGroup(Part):
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self.complete()
         shown, learns = hidden(X, self.hidden), np.zeros(len(y)) if again else weight
-        seen = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in self._view_names - {"raw"}}
-        met = self._meet(seen, weight)
+        views = self._view_names - {"raw"}
+        by_view = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in views}
+        met = self._assign_slots(by_view, weight)
         names = self._view_names if again else self._view_names | {"raw"}
-        entries = {view: entries_of(seen[view]) for view in names}
+        entries = {view: entries_of(by_view[view]) for view in names}
         self.latest = entries.get("raw"), met
         if len(self.hidden):
-            entries["raw"] = entries_of(hidden(seen["raw"], self.hidden))
+            entries["raw"] = entries_of(hidden(by_view["raw"], self.hidden))
         threads.each(
             lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),
@@ -453,7 +454,7 @@ class LinearGroup(Part):
         if self.meetings is not None:
             self.meetings.n_known = self.n_known
 
-    def _have_met(self, meetings: FirstMeetings | None) -> None:
+    def _restore_meetings(self, meetings: FirstMeetings | None) -> None:
         """Take over restored meetings and reserve capacity for their slots and for those of dense columns."""
         if meetings is not None:
             self.meetings = meetings
@@ -496,8 +497,8 @@ class LinearSnapshot(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (M, n, K) of the members."""
-        group, (seen, further) = self.group, self._seen(X)
-        entries = {view: entries_of(seen[view]) for view in {member.setting.view for member in group.members}}
+        group, (by_view, further) = self.group, self._rows_by_view(X)
+        entries = {view: entries_of(by_view[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
         def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
@@ -510,30 +511,30 @@ class LinearSnapshot(Part):
 
     def weighted_rows(self, X: Any) -> list[WeightedRows]:
         """Rows as each of the members sees them."""
-        seen, further = self._seen(X)
+        by_view, further = self._rows_by_view(X)
         pairs = zip(self.group.members, self.reads, strict=True)
-        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
+        return [WeightedRows(by_view[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature, reordered like the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
 
-    def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
         """Rows by view, with slots instead of features; and a function of a member for entries without a slot.
 
         For these entries see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
         """
         X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
-        seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
+        by_view = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
         if meetings is None:
-            return seen, lambda member: None
-        in_slots = {view: meetings.in_slots(rows) for view, rows in seen.items()}
+            return by_view, lambda member: None
+        in_slots = {view: meetings.in_slots(rows) for view, rows in by_view.items()}
         alone = meetings.alone_in(X, *self.counts)
         if alone is None:
             return in_slots, lambda member: None
-        kept = [view for view in seen if view in meetings.values]
-        rows = {view: (alone.rows(seen[view]), meetings.replayed(alone.past, view)) for view in kept}
+        kept = [view for view in by_view if view in meetings.values]
+        rows = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
 
         def further(member: Any) -> Further | None:
             if member.setting.view not in rows:

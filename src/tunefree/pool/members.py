@@ -193,12 +193,12 @@ class MemberRows:
         self, members: Any, generations: Iterable[tuple[int, str, int, Generation]], n: int, n_columns: int
     ) -> None:
         awake = [(named[:3], named[3]) for named in generations]
-        linear = [(key, of) for key, of in awake if isinstance(of.model, Linear)]
-        grown = [(key, of) for key, of in awake if not isinstance(of.model, Linear)]
+        linear = [(key, generation) for key, generation in awake if isinstance(generation.model, Linear)]
+        grown = [(key, generation) for key, generation in awake if not isinstance(generation.model, Linear)]
         grown.sort(key=lambda one: bool(one[1].model.is_averaged))
         versions = [(key, 0) for key, _ in grown]
         versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
-        versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
+        versions += [(key, version) for key, generation in grown for version, _ in enumerate(generation.living, 1)]
         places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
         kept = [(version, place) for version, place in enumerate(places) if place is not None]
         # Pairs of versions and their positions in the mixture, each pair written in one step.
@@ -213,33 +213,34 @@ class MemberRows:
         self.predicted = np.full((len(places), n, n_outputs), np.nan)
         ends = np.cumsum([len(members.online_places), len(grown), len(linear) * len(STRENGTHS)])
         self.online, self.margins, self.scores, self.added = np.split(self.predicted, ends)
-        self.generations = [of for _, of in (*grown, *linear)]
+        self.generations = [generation for _, generation in (*grown, *linear)]
         self.born = [*self.margins[:, None], *self.scores.reshape(len(linear), len(STRENGTHS), n, n_outputs)]
-        self.leaves = [np.empty((n, len(of.model.roots)), np.int32) for _, of in grown]
-        self.are_late = any(of.n_late for of in self.generations)
-        self._begin([of for _, of in grown])
-        self._see(n_columns)
-        self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
+        self.leaves = [np.empty((n, len(generation.model.roots)), np.int32) for _, generation in grown]
+        self.are_late = any(generation.n_late for generation in self.generations)
+        self._prepare_trees([generation for _, generation in grown])
+        self._set_sources(n_columns)
+        self.walk_programs = self._programs(self._walk_calls())
+        self.follow_programs = self._programs(self._follow_calls())
 
-    def _begin(self, grown: list[Generation]) -> None:
+    def _prepare_trees(self, grown: list[Generation]) -> None:
         """Prepare the start margins of trees, which of them are averaged, and the learners on their leaves."""
         self.starts = np.zeros((len(grown), 1, self.margins.shape[2]))
-        for start, of in zip(self.starts, grown, strict=True):
-            start[:] = 0.0 if of.n_late else of.model.start
-        averaged = [of.model for of in grown if of.model.is_averaged]
+        for start, generation in zip(self.starts, grown, strict=True):
+            start[:] = 0.0 if generation.n_late else generation.model.start
+        averaged = [generation.model for generation in grown if generation.model.is_averaged]
         self.trees, self.means = averaged[-1:], self.margins[len(grown) - len(averaged) :]
-        self.n_averaged = np.array([max(len(of.roots), 1) for of in averaged])[:, None, None]
-        self.least = np.array([of.least for of in averaged])[:, None, None]
-        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
+        self.n_averaged = np.array([max(len(model.roots), 1) for model in averaged])[:, None, None]
+        self.least = np.array([model.least for model in averaged])[:, None, None]
+        self.living = [(part, tree) for tree, generation in enumerate(grown) for part in generation.living]
         self.trees_of_living = [tree for _, tree in self.living]
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.predict_rest = self.are_living and any(part.predicts_rest for part, _ in self.living)
         self.weight, self.targets = np.zeros(self.n), np.zeros((len(self.living), self.n))
 
-    def _see(self, n_columns: int) -> None:
+    def _set_sources(self, n_columns: int) -> None:
         """Compute the indices, in rows of so many columns, of the columns that generations read."""
         growth = self.members.growth
-        places = [np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for of in self.generations]
+        places = [np.array(growth.columns.places(g.keys), np.intp)[g.model.sources] for g in self.generations]
         starts = n_columns * np.arange(self.n)[:, None]
         self.sources = np.concatenate([np.zeros(0, np.intp), *((starts + some).reshape(-1) for some in places)])
         edges = accumulate((self.n * len(some) for some in places), initial=0)
@@ -249,21 +250,21 @@ class MemberRows:
     def _programs(self, calls: Iterator[list[Call]]) -> list[Program]:
         return [Program([*chain(*calls)])] if self.n < threads.FEW else [Program(some) for some in calls]
 
-    def _walking(self) -> Iterator[list[Call]]:
+    def _walk_calls(self) -> Iterator[list[Call]]:
         """The calls in which generations predict as they were born, except those born before some class appeared."""
-        for k, (of, columns, born) in enumerate(zip(self.generations, self.columns, self.born, strict=True)):
-            if of.n_late:
+        for k, (generation, columns, born) in enumerate(zip(self.generations, self.columns, self.born, strict=True)):
+            if generation.n_late:
                 continue
-            if isinstance(of.model, Linear):
+            if isinstance(generation.model, Linear):
                 features = np.ones((1 + columns.shape[1], self.n))
-                write = linear.write_features, columns, *of.model[1:4], features
-                yield [write, (linear.write_margins, features, np.ascontiguousarray(of.model.weights), born)]
+                write = linear.write_features, columns, *generation.model[1:4], features
+                yield [write, (linear.write_margins, features, np.ascontiguousarray(generation.model.weights), born)]
             else:
                 codes = np.empty(columns.shape, np.uint8)
-                walk = trees.calls_on(of.model, codes, self.leaves[k], born[0])
-                yield [(bins.write_codes, of.model.bins, columns, codes), *walk]
+                walk = trees.calls_on(generation.model, codes, self.leaves[k], born[0])
+                yield [(bins.write_codes, generation.model.bins, columns, codes), *walk]
 
-    def _following(self) -> Iterator[list[Call]]:
+    def _follow_calls(self) -> Iterator[list[Call]]:
         """The calls in which learners on leaves predict and learn."""
         rest = np.zeros(self.margins.shape[1:])
         for (part, tree), targets, written in zip(self.living, self.targets, self.added, strict=True):
@@ -283,13 +284,13 @@ class MemberRows:
         """Let the generations as they were born predict rows (n, c)."""
         matrix.take(self.sources, out=self.gathered, mode="clip")
         self.margins[:], self.scores[:] = self.starts, 0.0
-        self._run(self.walking)
+        self._run(self.walk_programs)
         for averaged in self.trees:
             self.means[:] = trees.margins_of_means(averaged, self.means / self.n_averaged, self.least)
-        for k, of in enumerate(self.generations if self.are_late else ()):
-            if of.n_late:
-                columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(of.keys)])
-                leaves, self.born[k][:] = of.predict_as_born(columns)
+        for k, generation in enumerate(self.generations if self.are_late else ()):
+            if generation.n_late:
+                columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(generation.keys)])
+                leaves, self.born[k][:] = generation.predict_as_born(columns)
                 for tree_leaves in self.leaves[k : k + 1]:  # empty for linear models
                     tree_leaves[:] = leaves
 
@@ -306,7 +307,7 @@ class MemberRows:
             else:
                 self.targets[:] = np.where(y == 1.0, 1.0, -1.0) if self.has_two else y
         self.added[:] = 0.0
-        self._run(self.following)
+        self._run(self.follow_programs)
         if not self.are_living:
             for (part, tree), sums in zip(self.living, self.added, strict=True):
                 sums[:] = part.corrected(self.margins[tree], sums)
@@ -319,11 +320,11 @@ class MemberRows:
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
         if self.n < threads.FEW:
-            self._place(*self.kept[0])
+            self._write_versions(*self.kept[0])
         else:
-            threads.each(self._place, self.kept, self.n)
+            threads.each(self._write_versions, self.kept, self.n)
 
-    def _place(self, versions: Any, places: Any) -> None:
+    def _write_versions(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]
         if self.members.loss is None:
             margins = predictions.reshape(-1, predictions.shape[2])

@@ -144,7 +144,7 @@ class FirstMeetings(Part):
         self._begin(X)
         if reach(X) <= self.first:
             return None
-        self._make_room(reach(X))
+        self._reserve(reach(X))
         rows, features, entries = _entries(X, self._have_no_slot)
         begun, few, is_zero = self.n_logged, FEW if n_outputs > 1 else 2, _values(X, entries) == 0.0
         has_first, serials = self._count_rows(rows[~is_zero], features[~is_zero], weight > 0.0)
@@ -157,16 +157,16 @@ class FirstMeetings(Part):
         if not self.is_settled:
             is_alone = (np.bincount(features)[features] == 1) & (self.latest[features] == 0)
         alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
-        kept, given, replayed, visitors = self._decide(rows[others], features[others], has_first, serials, few)
+        kept, given, replayed, visitors = self._select(rows[others], features[others], has_first, serials, few)
         entries = entries[self._keep(np.concatenate([alone, others[kept]]), features, serials[rows])]
-        self._note(entries, "raw", X)
+        self._store_values(entries, "raw", X)
         self.slot_of[given] = self.first + self.n_given + np.arange(len(given))
         self.n_given += len(given)
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
         self.slot_of[visitors] = np.arange(visited.start, visited.stop)
         past = self._past(np.concatenate([replayed, visitors]), begun)
-        placed = self._placed(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
+        placed = self._with_slots(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
         return Met(*placed, places, entries, past, self.replayed(past, "raw"), visited.stop, visited)
@@ -185,7 +185,7 @@ class FirstMeetings(Part):
         self.n_logged += int(np.count_nonzero(has_first))
         return has_first, serials
 
-    def _decide(
+    def _select(
         self, rows: np.ndarray, features: np.ndarray, has_first: np.ndarray, serials: np.ndarray, few: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Indices of the entries to keep, sorted by feature; and features: with a new slot, to replay, and visitors."""
@@ -204,10 +204,10 @@ class FirstMeetings(Part):
         begins = np.flatnonzero(np.diff(features, prepend=-1))
         groups = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(features)))
         n_before = np.count_nonzero(self._chains(features[begins]), axis=1)
-        ordinals = n_before[groups] + _counted(is_entry, begins, groups)
+        ordinals = n_before[groups] + _cumulative_counts(is_entry, begins, groups)
         has_left = serials[rows] - self.serials[features] > LOGGED
         ends = (ordinals > 1) & (~is_entry | (ordinals >= few) | ~has_first[rows] | has_left)
-        n_ended = _counted(ends, begins, groups)
+        n_ended = _cumulative_counts(ends, begins, groups)
         is_end, kept = ends & (n_ended == 1), order[is_entry & (n_ended == 0)]
         is_partial = has_left[is_end] & (self.serials[features[is_end]] < begun)
         self.n_partial += int(np.count_nonzero(is_partial))
@@ -231,7 +231,7 @@ class FirstMeetings(Part):
         if stop > len(self.features):
             room = max(stop, 3 * len(self.features) // 2)
             for name in ("features", "rows", "before"):
-                setattr(self, name, _longer(getattr(self, name), room))
+                setattr(self, name, _padded(getattr(self, name), room))
         is_kept, sorted_features = np.zeros(len(features), bool), features[by_feature]
         is_kept[by_feature] = True
         places, is_first = n + np.cumsum(is_kept)[by_feature], np.diff(sorted_features, prepend=-1) != 0
@@ -259,22 +259,22 @@ class FirstMeetings(Part):
     def settle(self) -> Past | None:
         """Give slots to all features that occurred, and to others once they occur; returns occurrences to replay."""
         self.is_settled = True
-        having = np.flatnonzero(self.slot_of == NO_SLOT)
-        if not len(having):
+        without_slot = np.flatnonzero(self.slot_of == NO_SLOT)
+        if not len(without_slot):
             return None
-        self.slot_of[having] = (self.first or FIRST) + self.n_given + np.arange(len(having))
-        self.n_given += len(having)
-        is_partial = self.n_logged - self.serials[having] > LOGGED
+        self.slot_of[without_slot] = (self.first or FIRST) + self.n_given + np.arange(len(without_slot))
+        self.n_given += len(without_slot)
+        is_partial = self.n_logged - self.serials[without_slot] > LOGGED
         self.n_partial += int(np.count_nonzero(is_partial))
-        return self._past(having[~is_partial])
+        return self._past(without_slot[~is_partial])
 
     def in_slots(self, X: Block) -> Block:
         """Rows that are only predicted, with slots instead of features."""
         if self.first == 0 or reach(X) <= self.first:
             return X
-        return self._placed(X)[0]
+        return self._with_slots(X)[0]
 
-    def _placed(self, X: Block, seen: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
+    def _with_slots(self, X: Block, seen: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the indices of their words in ``X``, and the number of entries left out of each row.
 
         If serials ``seen`` (n,) are given, a row lacks features whose first row has this serial or a later one.
@@ -299,14 +299,14 @@ class FirstMeetings(Part):
         slots = np.where((slots > 0) & (features < len(self.slot_of)), slots, 0)
         return slots if len(self.slot_of) > self.first else np.where(features < self.first, features, slots)
 
-    def _note(self, entries: np.ndarray, view: str, X: Block) -> None:
+    def _store_values(self, entries: np.ndarray, view: str, X: Block) -> None:
         """Keep the values, in a view, of the latest kept occurrences, which are ``entries`` of ``X``."""
-        values = self.values[view] = _longer(self.values.get(view, np.zeros(0)), len(self.features))
+        values = self.values[view] = _padded(self.values.get(view, np.zeros(0)), len(self.features))
         values[self.n_kept - len(entries) : self.n_kept] = _values(X, entries)
 
     def shown(self, met: Met, view: str, X: Block) -> Block:
         """Rows of a view with the slots of ``met``; keeps the values of the new occurrences."""
-        self._note(met.entries, view, X)
+        self._store_values(met.entries, view, X)
         return met.X._replace(numbers=X.numbers, values=_kept_values(X, met.words))
 
     def replayed(self, past: Past, view: str) -> Rows:
@@ -318,10 +318,10 @@ class FirstMeetings(Part):
         """An array (d, ...) by feature, reordered by slot."""
         if not self.n_given:
             return feature_array
-        having = np.flatnonzero(self.slot_of[: len(feature_array)] > 0)
+        with_slot = np.flatnonzero(self.slot_of[: len(feature_array)] > 0)
         slot_array = np.zeros((self.first + self.n_given, *feature_array.shape[1:]), feature_array.dtype)
         slot_array[: self.first] = feature_array[: self.first]
-        slot_array[self.slot_of[having]] = feature_array[having]
+        slot_array[self.slot_of[with_slot]] = feature_array[with_slot]
         return slot_array
 
     def by_feature(self, slot_array: np.ndarray, n_features: int) -> np.ndarray:
@@ -330,8 +330,8 @@ class FirstMeetings(Part):
         kept = min(n_features, len(slot_array), self.first or n_features)
         feature_array[:kept] = slot_array[:kept]
         slots = self.slot_of[:n_features]
-        having = np.flatnonzero((slots > 0) & (slots < len(slot_array)))
-        feature_array[having] = slot_array[slots[having]]
+        with_slot = np.flatnonzero((slots > 0) & (slots < len(slot_array)))
+        feature_array[with_slot] = slot_array[slots[with_slot]]
         return feature_array
 
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
@@ -371,12 +371,12 @@ class FirstMeetings(Part):
         is_beyond = features >= len(self.slot_of)
         return (features >= self.first) & (is_beyond | (self.slot_of.take(features, mode="clip") <= 0))
 
-    def _make_room(self, n_features: int) -> None:
+    def _reserve(self, n_features: int) -> None:
         """Reserve capacity for so many features."""
         if n_features > len(self.slot_of):
-            room = max(n_features, 3 * len(self.slot_of) // 2)
+            capacity = max(n_features, 3 * len(self.slot_of) // 2)
             for name in ("slot_of", "serials", "latest"):
-                setattr(self, name, _longer(getattr(self, name), room))
+                setattr(self, name, _padded(getattr(self, name), capacity))
             self.slot_of[: self.first] = np.arange(self.first)
 
     def _restore(self, counts: np.ndarray) -> None:
@@ -410,7 +410,7 @@ def _by_feature(features: np.ndarray) -> np.ndarray:
     return np.sort(features * n + np.arange(len(features))) % n
 
 
-def _counted(mask: np.ndarray, begins: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def _cumulative_counts(mask: np.ndarray, begins: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Cumulative counts of a mask within each group; groups start at the indices ``begins``."""
     counts = np.cumsum(mask)
     return counts - (counts[begins] - mask[begins])[groups]
@@ -426,7 +426,7 @@ def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
     return X.values if len(words) == len(X.values) else X.values[words]
 
 
-def _longer(array: np.ndarray, n: int) -> np.ndarray:
+def _padded(array: np.ndarray, n: int) -> np.ndarray:
     """The array padded with zeros to length ``n``; the same array if it is long enough."""
     if n <= len(array):
         return array
@@ -437,7 +437,7 @@ def _longer(array: np.ndarray, n: int) -> np.ndarray:
 
 def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
     """A log with capacity for so many rows; it grows by at least a third, so that the cost of copies stays small."""
-    return log if n_rows <= len(log) else _longer(log, max(n_rows, len(log) + len(log) // 3))
+    return log if n_rows <= len(log) else _padded(log, max(n_rows, len(log) + len(log) // 3))
 
 
 def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) -> np.ndarray:

@@ -133,13 +133,13 @@ class Pool(Part):
         rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
             chunk = rows.part(first, last)
-            ahead = None if groups is None else self._ahead(chunk.X, chunk.weight, groups[first:last])
-            for start, stop in self._pieces(chunk.X, chunk.weight):
+            ahead = None if groups is None else self._predict_ahead(chunk.X, chunk.weight, groups[first:last])
+            for start, stop in self._piece_bounds(chunk.X, chunk.weight):
                 part_ahead = None if ahead is None else ahead.part(start, stop)
                 for mixed in self._learn_rows(chunk.part(start, stop), part_ahead):
                     yield self._as_targets(mixed, math.log(self.unit))
 
-    def _ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
+    def _predict_ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
         """Predict rows in runs of groups before any of them is learned."""
         predictions, is_known = self.members.predict(X), self.members.know_groups(weight, groups)
         mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
@@ -243,24 +243,24 @@ class Pool(Part):
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts future rows; their sum is 1."""
-        return {self.members.names[place]: weight for place, weight in self._weights_awake().items()}
+        return {self.members.names[position]: weight for position, weight in self._weights_awake().items()}
 
     def _weights_awake(self) -> dict[int, float]:
         """Weights of the members awake, by their positions in the mixture."""
         weights = self.context.weights(self.has_finished)
-        awake = [place for place in self.members.places_awake if weights[place] > 0.0]
+        awake = [position for position in self.members.places_awake if weights[position] > 0.0]
         total = weights[awake].sum()
-        return {place: float(weights[place] / total) for place in awake}
+        return {position: float(weights[position] / total) for position in awake}
 
     def selection(self) -> Selection:
         """The weights of members, and the losses behind them: :class:`tunefree.pool.weights_record.Selection`."""
         weights = self._weights_awake()
-        places = sorted(weights, key=lambda place: -weights[place])
-        names = [self.members.names[place] for place in places]
+        positions = sorted(weights, key=lambda position: -weights[position])
+        names = [self.members.names[position] for position in positions]
         record = self.context.record
-        losses, standard_errors, rows = (array[places] for array in record.totals())
-        member_columns = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
-        return Selection(*member_columns, record.rows, record.weights[:, places])
+        losses, standard_errors, rows = (array[positions] for array in record.totals())
+        member_columns = names, np.array([weights[position] for position in positions]), losses, standard_errors, rows
+        return Selection(*member_columns, record.rows, record.weights[:, positions])
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Add a class; online members then have ``n_outputs`` outputs and this objective."""
@@ -285,7 +285,7 @@ class Pool(Part):
         self.only_predicts = True
         super().reduce()
 
-    def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
+    def _piece_bounds(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Bounds of the pieces of rows, cut at events; an event is complete when the next piece is requested."""
         if len(weight) == 1:
             yield 0, 1
@@ -318,7 +318,7 @@ class Pool(Part):
         X, y, weight = rows[:3]
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        self._count(contexts[weight > 0.0])
+        self._count_rows(contexts[weight > 0.0])
         relative, in_context = self.relative.of(weight), self._in_context(rows, contexts)
         if before == 0 or ahead is not None:
             in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
@@ -346,16 +346,16 @@ class Pool(Part):
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         weights = weight, in_context, judging
-        self._enter(
+        self._record(
             LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
         )
         has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
         if has_event and weight[-1] > 0.0 and not self.only_members_learn:
             self.flush()
-            self._let_happen(predictions[-1])
+            self._run_events(predictions[-1])
         return mixed if ahead is None else ahead.mixed
 
-    def _enter(self, rows: LearnedRows) -> None:
+    def _record(self, rows: LearnedRows) -> None:
         """Record rows, or copy them so that they can wait for others."""
         width, waits = rows.observed.matrix.shape[1], len(rows.y) < TOGETHER
         if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
@@ -366,7 +366,7 @@ class Pool(Part):
         if is_full or rows.groups is not None or self.members.linear.meetings is not None:
             self.flush()
 
-    def _count(self, contexts: np.ndarray) -> None:
+    def _count_rows(self, contexts: np.ndarray) -> None:
         """Count the rows to be learned next, and begin the context of known rows at the first known row."""
         n_known = int(np.count_nonzero(contexts == KNOWN))
         if n_known and len(self.contexts) == 1 and not self.only_members_learn:
@@ -417,8 +417,8 @@ class Pool(Part):
         """Let all observers record the learned rows; the copy comes before observers that change units of scores."""
 
         def observe_contexts(rows: LearnedRows) -> None:
-            for place, context in enumerate(self.contexts):
-                context.observe(rows.judging_in(place))
+            for index, context in enumerate(self.contexts):
+                context.observe(rows.judging_in(index))
 
         observers = [] if self.members.growth is None else [self.members.growth.observe]
         if not self.only_members_learn:
@@ -428,7 +428,7 @@ class Pool(Part):
 
     prepare = flush  # called before the pool is saved or copied
 
-    def _let_happen(self, predictions: np.ndarray) -> None:
+    def _run_events(self, predictions: np.ndarray) -> None:
         """Carry out the events that are due after the latest row; ``predictions`` (M, K) are the members' for it."""
         growth = self.members.growth
         if growth is None:

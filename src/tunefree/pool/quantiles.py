@@ -110,7 +110,7 @@ def _quantiles(
 
     def scores(number: int, rows: Any) -> np.ndarray:
         """Quantiles (n, L) of the scores, multiplied by the units of the rows."""
-        context, moved = _scoring(pool, number, levels.tolist()), levels
+        context, moved = _context_with_scores(pool, number, levels.tolist()), levels
         if are_ends and pool.has_finished:
             moved = context.conformal.levels_around(levels.reshape(-1, 2)).ravel()
         named = zip(moved.tolist(), asked, strict=True)
@@ -132,10 +132,10 @@ def quantile(pool: Pool, level: float, asked: str, code: int | None = None, numb
 
     Scores are scaled residuals of numbers, or scores of all classes or of one (:mod:`tunefree.intervals.sets`).
     """
-    return _quantile(pool, _scoring(pool, number, [level], code), level, asked, code)
+    return _quantile(pool, _context_with_scores(pool, number, [level], code), level, asked, code)
 
 
-def _scoring(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
+def _context_with_scores(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
     """The context whose scores are used for rows of a context: the other one if only that has enough scores."""
     contexts = sorted(
         pool.contexts, key=lambda context: context is not pool.contexts[min(number, len(pool.contexts) - 1)]

@@ -42,19 +42,19 @@ class LinearRow:
         raw = self.weight, numbers[0], self.pointers, self.words
         views = [group.views[name] for name in names[1:]]
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
-        self.seeing = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
+        self.view_program = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
         seen = [values_of_views[member.setting.view] for member in group.members]
         rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
-        self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
-        learners: list[Any] = [
+        self.score_program = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
+        states: list[Any] = [
             (type(member.state), member.state, read) for member, read, *_ in members if not member.fixed
         ]
-        self.reading = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in learners])
+        self.read_program = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in states])
         rows_to_learn = ((member, (row, self.target, self.weight, margins)) for member, _, row, margins in members)
-        self.learning = Program(
+        self.learn_program = Program(
             [
                 passes.call_on(member.state, member.objective, row_arrays, passes.NOTHING_MET, member.offsets)
                 for member, row_arrays in rows_to_learn
@@ -67,10 +67,10 @@ class LinearRow:
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
         return is_alike and self.room >= X.codes.size + X.values.size
 
-    def _know_weights(self) -> None:
+    def _update_weights(self) -> None:
         """Update the weights of members if they have changed."""
         if self.group.n_changes != self.n_changes:
-            self.reading.run()
+            self.read_program.run()
             for member, read in zip(self.group.members, self.read, strict=True):
                 if member.offsets is not None:
                     with_offsets(read, member.offsets)
@@ -91,15 +91,15 @@ class LinearRow:
         if n_words:
             self.indices[words], raw[words] = X.features, X.values
             self.words[:n_words] = X.values
-        self.seeing.run()
+        self.view_program.run()
         if n_words:
             self.values[1:, words] = self.shown[1:, :n_words]
 
     def predict(self, X: Block) -> None:
         """Write the predictions of linear members for a row."""
-        self._know_weights()
+        self._update_weights()
         self._write(X)
-        self.scoring.run()
+        self.score_program.run()
         if self.group.members[0].objective.task == "regression":
             for member, margins in zip(self.group.members, self.written, strict=True):
                 margins[:] = member.objective.predictions_of(margins)
@@ -108,7 +108,7 @@ class LinearRow:
         """Write the predictions of linear members for a row with a class or number, and let them learn it."""
         has_two = self.group.has_classes and self.group.n_outputs == 1
         self._write(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
-        self.learning.run()
+        self.learn_program.run()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
         row.values[1 : self.first] = X.numbers[0]
@@ -197,7 +197,7 @@ class SingleRows:
 
         ``observed`` is the row as generations see it, and its digest. With a class or number ``y`` it is then learned.
         """
-        row = self._taken(pool, X, y is not None)
+        row = self._arrays_for(pool, X, y is not None)
         if row is None:
             return None
         matrix, digests = observed
@@ -209,12 +209,12 @@ class SingleRows:
         self.rows.append(row)
         return predicted
 
-    def _taken(self, pool: Any, X: Block, learns: bool) -> SingleRow | None:
+    def _arrays_for(self, pool: Any, X: Block, learns: bool) -> SingleRow | None:
         """Arrays for this row, allocated if necessary; None if some member lacks a view or some feature a slot."""
         linear, meetings = pool.members.linear, pool.members.linear.meetings
         if meetings is not None and (learns or (meetings.first and reach(X) > meetings.first)):
             return None
-        bound = _bound(pool)
+        bound = _bound_objects(pool)
         try:
             row = self.rows.pop()
         except IndexError:  # the first row, or all arrays are in use by other threads
@@ -227,7 +227,7 @@ class SingleRows:
         return row
 
 
-def _bound(pool: Any) -> list[Any]:
+def _bound_objects(pool: Any) -> list[Any]:
     """The objects that arrays and calls refer to; if one of them is replaced, arrays and calls must be made again."""
     linear, growth = pool.members.linear, pool.members.growth
     parts = [pool.has_finished, pool.members.width, linear.n_features, linear.members, growth, *linear.views.values()]

@@ -138,12 +138,12 @@ class Copies(Part):
         if self.copy is None:
             return
         members, X, contexts = self.members, rows.X, rows.contexts
-        predictions, following = self.copy.predict(X, contexts)
+        predictions, mixed = self.copy.predict(X, contexts)
         born = predictions[:, members.places_as_born]
-        predicted = np.concatenate([born, following[:, None], rows.mixed[:, None]], axis=1)
+        predicted = np.concatenate([born, mixed[:, None], rows.mixed[:, None]], axis=1)
         matrix = members.matrix(X)
         score_units = by_context(
-            contexts, lambda number, some: rows.units[number].of(matrix[some], following[some, 0], rows.weight[some])
+            contexts, lambda number, some: rows.units[number].of(matrix[some], mixed[some, 0], rows.weight[some])
         )
         judged = rows.y, rows.judging, rows.numbers.astype(np.uint64), contexts, score_units, rows.draws
         self.predicted.append(Predicted(predicted, *judged))

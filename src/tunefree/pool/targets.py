@@ -110,8 +110,8 @@ def place_of(label: Any, labels: Sequence[Any]) -> int:
         lambda known: known == label or str(known) == str(label),
         lambda known: not isinstance(known, str) and written(known) == written(label),
     ):
-        if (place := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
-            return place
+        if (index := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
+            return index
     known = [written(other) if isinstance(other, bool) and isinstance(label, str) else other for other in labels]
     raise ModelError(f"there is no class {label!r}; {nearest(label, known, 'classes')}")
 
@@ -248,12 +248,12 @@ class ScoredModel:
         """The loss of each prediction; NaN for a label that did not occur in training."""
         if self.task == "regression":
             return measured(self.objective, np.asarray(y, np.float64), predictions)
-        codes, known = self._known(y)
+        codes, known = self._known_codes(y)
         return np.where(known, measured(self.objective, self.targets_of(codes), predictions), np.nan)
 
     def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
         """Minus the logarithm of the probability of each label; NaN for a label that did not occur in training."""
-        codes, known = self._known(y)
+        codes, known = self._known_codes(y)
         return np.where(
             known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self._log_odds(margins)), np.nan
         )
@@ -264,7 +264,7 @@ class ScoredModel:
             return np.ones((len(margins), 1))
         return calibration.probabilities(self._log_odds(margins))
 
-    def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
+    def _known_codes(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
         """The class index of each row, 0 for unknown labels; and a mask of rows with known labels."""
         codes, _ = self.codes(y)
         return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)

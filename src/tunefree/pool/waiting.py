@@ -30,7 +30,7 @@ class _Rows(NamedTuple):
     predictions: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
 
 
-def _put(waiting: Waiting, rows: _Rows) -> None:
+def _restore(waiting: Waiting, rows: _Rows) -> None:
     waiting.rows = dict(zip(rows.digests.tolist(), rows.predictions, strict=True))
     waiting.row_bytes = rows.predictions[:1].nbytes
 
@@ -47,7 +47,7 @@ class Waiting(Part):
     """
 
     rows: dict[int, np.ndarray] = child(  # (M, K) of each
-        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._listed(), write=_put
+        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._arrays(), write=_restore
     )
     row_bytes = argument()
 
@@ -68,9 +68,9 @@ class Waiting(Part):
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Replace the present predictions (n, M, K) of rows by the kept ones, if any; these rows no longer wait."""
-        for place, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
+        for index, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
             if row_predictions is not None:
-                predictions[place] = row_predictions
+                predictions[index] = row_predictions
 
     def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
         """The kept predictions (M, K) of each row, or None; the rows no longer wait."""
@@ -81,7 +81,7 @@ class Waiting(Part):
         """Bytes of the kept predictions."""
         return self.row_bytes * len(self.rows)
 
-    def _listed(self) -> _Rows:
+    def _arrays(self) -> _Rows:
         """The digests and predictions of all rows."""
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))
         return _Rows(np.array([*self.rows], np.uint64), predictions)

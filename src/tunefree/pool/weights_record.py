@@ -104,10 +104,10 @@ class WeightsRecord(Part):
     def _drop(self) -> None:
         """Drop the point whose neighbours are closest on the square-root scale."""
         roots = np.sqrt(self.rows)
-        place = 1 + int(np.argmin(roots[2:] - roots[:-2]))
-        self.losses[place + 1] += self.losses[place]
+        index = 1 + int(np.argmin(roots[2:] - roots[:-2]))
+        self.losses[index + 1] += self.losses[index]
         for name in ("rows", "weights", "losses"):
-            setattr(self, name, np.delete(getattr(self, name), place, axis=0))
+            setattr(self, name, np.delete(getattr(self, name), index, axis=0))
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean losses (M + 1,) of the members and the mixture, their standard errors, and their numbers of rows."""
@@ -181,11 +181,11 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     starts = np.append(0.0, stops[:-1])
     losses, weights, _, squares, units = np.concatenate([record.losses, record.since[None]])[:, :, -1].T
     middles = (starts + stops) / 2.0
-    some = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
-    if len(some) < FEWEST or losses.max() >= MOST_LOSS:
+    used = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
+    if len(used) < FEWEST or losses.max() >= MOST_LOSS:
         return None
     losses, weights, squares, units, numbers = (
-        sums[some] for sums in (losses, weights, squares, units, np.ceil(middles))
+        sums[used] for sums in (losses, weights, squares, units, np.ceil(middles))
     )
     means, recencies = losses / weights, recency(numbers)
     unit = float(np.abs(means).max()) or 1.0

@@ -60,8 +60,8 @@ class Window(Part):
 
         ``weights`` (M,) of members are from the base mixture, NaN for members that sleep.
         """
-        inside = weights[self.places & ~np.isnan(weights)]
-        has_failed = self.is_awake and not inside.sum() >= KEPT * len(inside) * np.nanmean(weights)
+        window_weights = weights[self.places & ~np.isnan(weights)]
+        has_failed = self.is_awake and not window_weights.sum() >= KEPT * len(window_weights) * np.nanmean(weights)
         if has_failed:
             self.failures += 1
             self.is_awake, self.birth = False, rows + self.length * 2**self.failures
@@ -116,8 +116,8 @@ class Rises(Part):
         has_risen = self.blocks >= FEWEST_BLOCKS and loss > self.mean + RISE * spread and spread > 0.0
         if has_risen:
             self.blocks, self.mean, self.squares = 0, 0.0, 0.0
-        away = loss - self.mean
+        deviation = loss - self.mean
         self.blocks += 1
-        self.mean += away / self.blocks
-        self.squares += away * (loss - self.mean)
+        self.mean += deviation / self.blocks
+        self.squares += deviation * (loss - self.mean)
         return has_risen
