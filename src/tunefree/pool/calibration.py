@@ -33,7 +33,7 @@ MOST_PAIRS = 2**17  # the largest number of pairs of rows and classes computed a
 
 
 def are_log_odds(learner: str, loss: str | None) -> bool:
-    """Whether margins are log-odds: with the logistic loss, unless the traits of a linear learner deny it."""
+    """Whether margins are log-odds: with the logistic loss, unless the traits of a linear learner differ."""
     return (loss or "logistic") == "logistic" and (learner not in ALL or ALL[learner].traits.margins_are_log_odds)
 
 

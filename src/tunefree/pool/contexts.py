@@ -2,10 +2,10 @@
 
 A row is *known* if a generation awake was grown on its observation, or its observation is among the latest learned
 ones; else it is *new*. Members may remember the target of a known row, so the two kinds of rows are judged separately:
-one mixture learns new rows, and another one learns known rows. The mixture of its kind predicts a future row. Where
-rows have many duplicates, future rows are new, and their mixture was not misled by duplicates. Where a table has few
-distinct rows, future rows are known, and their mixture has learned many such rows. Where rows have groups, a row is
-known if its group is known.
+one mixture learns new rows, and another one learns known rows. A future row is predicted by the mixture of its kind. If
+a table has duplicates but future rows are new, duplicates did not mislead their mixture. If a table has few distinct
+rows, future rows are known, and their mixture has learned many such rows. Where rows have groups, a row is known if its
+group is known.
 
 The context of known rows begins at the first known row, with the weights of members from the context of new rows, but
 without its corrections. Until then these weights alone predict known rows: on rows that members remember, corrections
@@ -17,9 +17,9 @@ are the generations of all rows as they were born, without later learning. Its w
 learned from the rows of earlier copies predict the rows of a copy. The mixture that follows the stream predicts future
 rows, unless the loss of the frozen mixture, or of its base alone, is smaller by more than SURE standard errors.
 
-Copies that predict numbers drift where a trend goes on or a season begins, which members that learn follow. The drift
-is the difference between the scores of the copy and of the stream. One or two copies do not show the direction of the
-next drift. So each row has two scores, its own and the one with the opposite drift, and each has half the weight.
+Where a trend goes on or a season begins, a copy that predicts numbers drifts away from members that learn. The drift is
+the difference between the scores of the copy and of the stream. One or two copies do not show the direction of the next
+drift. So each row has two scores, its own and the one with the opposite drift, and each has half the weight.
 """
 
 from __future__ import annotations

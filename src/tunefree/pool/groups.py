@@ -1,7 +1,7 @@
 """Groups: dependent rows, such as rows of one patient, which resemble each other more than they resemble future rows.
 
 All rows in a run of one group are predicted before any of them is learned, and rows of a known group are no evidence.
-So the evidence is from new groups, as future rows are. The mixture learns one row of a run: other rows would repeat the
+So all evidence is from new groups, like future rows. The mixture learns one row of a run: other rows would repeat the
 same group. Short runs are taken together, as long as they are few compared with the rows learned before.
 """
 

@@ -58,7 +58,7 @@ def _finished(generation: Generation) -> Future[Generation | None]:
 
 
 def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int, Generation]]:
-    """Clock, kind, age and generation, from generations with the newest of each clock and kind first."""
+    """Clock, kind, age and generation, for generations that come with the newest of each clock and kind first."""
     counts: dict[tuple[int, str], int] = {}
     for generation in generations:
         key = generation.clock, generation.kind

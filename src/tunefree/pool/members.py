@@ -195,7 +195,7 @@ class MemberRows:
         awake = [(named[:3], named[3]) for named in generations]
         linear = [(key, generation) for key, generation in awake if isinstance(generation.model, Linear)]
         grown = [(key, generation) for key, generation in awake if not isinstance(generation.model, Linear)]
-        grown.sort(key=lambda one: bool(one[1].model.is_averaged))
+        grown.sort(key=lambda pair: bool(pair[1].model.is_averaged))
         versions = [(key, 0) for key, _ in grown]
         versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
         versions += [(key, version) for key, generation in grown for version, _ in enumerate(generation.living, 1)]

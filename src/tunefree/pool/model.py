@@ -110,7 +110,7 @@ class Model(ScoredModel):
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        monotone_features = [one.feature for one in self.monotone]
+        monotone_features = [column.feature for column in self.monotone]
         self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
@@ -129,9 +129,9 @@ class Model(ScoredModel):
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
     def _signs(self) -> dict[int, int]:
-        """Signs of monotone columns by feature, for the class that is the second one to the members."""
+        """Signs of monotone columns by feature, for the class that is the second one for the members."""
         turn = -1 if self.classes[:1] == [last_class(self.classes)] else 1
-        return {one.feature: turn * one.sign for one in self.monotone}
+        return {column.feature: turn * column.sign for column in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
         """Raise a DataError if columns are monotone and there are more than two classes."""
@@ -276,14 +276,14 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """Finish learning: a pool grows its last trees, and members learn the rows that they kept back."""
-        for one in self.monotone:
+        for monotone in self.monotone:
             growth = self.pool.members.growth
             if growth is None or growth.whole.n_kept < 2:
                 break
-            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([one.feature])))["columns"].T
+            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([monotone.feature])))["columns"].T
             if (column == column[0]).all():
                 problem = "is monotone, and has the same value in all rows"
-                raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
+                raise DataError(problem, column=monotone.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
@@ -339,7 +339,7 @@ class Model(ScoredModel):
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
-        header |= {"monotone": [one._asdict() for one in self.monotone]} if self.monotone else {}
+        header |= {"monotone": [column._asdict() for column in self.monotone]} if self.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
@@ -363,8 +363,8 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
     chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
     config = None if family is None or config is None else family.restored_config(config)
     chosen["kinds"] = tuple(header.get("kinds", ()))
-    chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
-    model = Model(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
+    chosen["monotone"] = [Monotone(**fields) for fields in header.get("monotone", ())]
+    model = Model(**chosen, config=config, member_settings=[Setting(**fields) for fields in header["member_settings"]])
     for name, part in model._parts().items():
         restored_part(part, name, arrays, header[name])
     return model
@@ -387,12 +387,12 @@ def published(model: Model) -> Model:
     >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
     (True, False)
     """
-    other = object.__new__(type(model))  # copy.copy would save the model, and wait for growing generations
-    other.__dict__.update(model.__dict__)
-    other.classes = list(model.classes)
+    result = object.__new__(type(model))  # copy.copy would save the model, and wait for growing generations
+    result.__dict__.update(model.__dict__)
+    result.classes = list(model.classes)
     memo: dict[int, Any] = {id(model.options): model.options}
-    other.linear = model.linear.copied(memo=memo)
-    other.predictor = model.predictor.copied((FIXED, RECORD), memo)
-    if other.pool is not None:
-        other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
-    return other
+    result.linear = model.linear.copied(memo=memo)
+    result.predictor = model.predictor.copied((FIXED, RECORD), memo)
+    if result.pool is not None:
+        result.pool.waiting, result.pool.copies = Waiting(), Copies(result.pool.members)
+    return result

@@ -10,10 +10,10 @@ margin needs its own statistics of a feature, but an occurrence is kept once for
 the second occurrence is enough for a slot. Predictions of each row are the same as if members learned all entries of
 all rows. This holds for new rows too: weights of features without a slot are computed from the log when needed.
 
-The log is bounded, and has the learned rows with the first occurrence of some feature. A feature that occurs again in
-another row gets a slot. So does a feature that has more than one occurrence when its first one leaves the log. A
-feature without a second occurrence by then gets a slot later, and without a replay. The first FIRST features have
-slots from the start, which are their feature numbers.
+The log is bounded, and has the learned rows with the first occurrence of some feature. A feature that occurs again in a
+row that is not logged gets a slot. So does a feature that has more than one occurrence when its first one leaves the
+log. A feature without a second occurrence by then gets a slot later, and without a replay. The first FIRST features
+have slots from the start, which are their feature numbers.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class FirstMeetings(Part):
             return None
         self._reserve(reach(X))
         rows, features, entries = _entries(X, self._have_no_slot)
-        begun, few, is_zero = self.n_logged, FEW if n_outputs > 1 else 2, _values(X, entries) == 0.0
+        first_serial, few, is_zero = self.n_logged, FEW if n_outputs > 1 else 2, _values(X, entries) == 0.0
         has_first, serials = self._count_rows(rows[~is_zero], features[~is_zero], weight > 0.0)
         counts = ~is_zero
         if not (weight > 0.0).all():  # entries of rows of weight 0 count only if their features occurred before
@@ -165,7 +165,7 @@ class FirstMeetings(Part):
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
         self.slot_of[visitors] = np.arange(visited.start, visited.stop)
-        past = self._past(np.concatenate([replayed, visitors]), begun)
+        past = self._past(np.concatenate([replayed, visitors]), first_serial)
         placed = self._with_slots(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
@@ -189,15 +189,15 @@ class FirstMeetings(Part):
         self, rows: np.ndarray, features: np.ndarray, has_first: np.ndarray, serials: np.ndarray, few: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Indices of the entries to keep, sorted by feature; and features: with a new slot, to replay, and visitors."""
-        nothing, begun = features[:0], self.n_logged - int(np.count_nonzero(has_first))
+        nothing, first_serial = features[:0], self.n_logged - int(np.count_nonzero(has_first))
         if self.is_settled:
             _, firsts = np.unique(features, return_index=True)
             return nothing, features[np.sort(firsts)], nothing, nothing
-        leaving = self._leaving(features, begun)
+        leaving = self._leaving(features, first_serial)
         if not len(features) and not len(leaving):
             return nothing, nothing, nothing, nothing
         n_entries, features = len(features), np.concatenate([features, leaving])
-        rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - begun]])
+        rows = np.concatenate([rows, np.flatnonzero(has_first)[self.serials[leaving] + LOGGED - first_serial]])
         by_row = np.argsort(rows, kind="stable") if len(leaving) else slice(None)  # leaving features come last
         order = np.arange(len(rows))[by_row][_by_feature(features[by_row])]
         rows, features, is_entry = rows[order], features[order], order < n_entries
@@ -209,21 +209,21 @@ class FirstMeetings(Part):
         ends = (ordinals > 1) & (~is_entry | (ordinals >= few) | ~has_first[rows] | has_left)
         n_ended = _cumulative_counts(ends, begins, groups)
         is_end, kept = ends & (n_ended == 1), order[is_entry & (n_ended == 0)]
-        is_partial = has_left[is_end] & (self.serials[features[is_end]] < begun)
+        is_partial = has_left[is_end] & (self.serials[features[is_end]] < first_serial)
         self.n_partial += int(np.count_nonzero(is_partial))
         given, lasts = features[is_end], groups != np.append(groups[1:], -1)
         visits = (n_ended[lasts] == 0) & (ordinals[lasts] > np.maximum(n_before, 1))
         in_time = np.lexsort((order[is_end], rows[is_end]))
         return kept, given[in_time], given[~is_partial], features[lasts][visits]
 
-    def _leaving(self, features: np.ndarray, begun: int) -> np.ndarray:
+    def _leaving(self, features: np.ndarray, first_serial: int) -> np.ndarray:
         """Features without a slot whose first row leaves the log, among ``features`` and the kept ones."""
-        edges = np.searchsorted(self.rows[: self.n_kept], np.array([begun, self.n_logged]) - 1 - LOGGED, "right")
+        edges = np.searchsorted(self.rows[: self.n_kept], np.array([first_serial, self.n_logged]) - 1 - LOGGED, "right")
         if edges[0] == edges[1] and self.n_logged <= LOGGED:
             return features[:0]
         candidates = np.union1d(features, self.features[slice(*edges)])
         leaves = self.serials[candidates] + LOGGED
-        return candidates[(begun <= leaves) & (leaves < self.n_logged) & (self.slot_of[candidates] == NO_SLOT)]
+        return candidates[(first_serial <= leaves) & (leaves < self.n_logged) & (self.slot_of[candidates] == NO_SLOT)]
 
     def _keep(self, by_feature: np.ndarray, features: np.ndarray, serials: np.ndarray) -> np.ndarray:
         """Keep the occurrences with indices ``by_feature``, which are sorted by feature; returns a mask of them."""
@@ -248,10 +248,10 @@ class FirstMeetings(Part):
             places = np.where(places > 0, self.before[places - 1], 0)
         return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(features), 0), np.int32)
 
-    def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
-        """The kept occurrences of features in rows with a serial below ``begun``."""
+    def _past(self, features: np.ndarray, end_serial: int = MOST, slots: np.ndarray | None = None) -> Past:
+        """The kept occurrences of features in rows with a serial below ``end_serial``."""
         chains = self._chains(features)
-        counts = (chains > 0) & (self.rows[chains - 1] < begun)
+        counts = (chains > 0) & (self.rows[chains - 1] < end_serial)
         places = chains[counts].astype(np.int64) - 1
         slots = np.repeat(self.slot_of[features] if slots is None else slots, np.count_nonzero(counts, axis=1))
         return Past(slots.astype(np.uint32), self.rows[places].astype(np.int64) % LOGGED, places)
@@ -274,17 +274,17 @@ class FirstMeetings(Part):
             return X
         return self._with_slots(X)[0]
 
-    def _with_slots(self, X: Block, seen: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
+    def _with_slots(self, X: Block, limits: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the indices of their words in ``X``, and the number of entries left out of each row.
 
-        If serials ``seen`` (n,) are given, a row lacks features whose first row has this serial or a later one.
+        If ``limits`` (n,) are given, a row lacks features whose first row has this serial number or a later one.
         """
         features, values = X.features[: X.pointers[-1]], X.values[: X.pointers[-1]]
         slots, codes = self._slots_of(features), self._slots_of(X.codes)
-        if seen is not None:
-            is_later = self.serials[features] >= np.repeat(seen, np.diff(X.pointers))
+        if limits is not None:
+            is_later = self.serials[features] >= np.repeat(limits, np.diff(X.pointers))
             slots[is_later & (features >= self.first)] = 0
-            codes[(self.serials[X.codes] >= seen[:, None]) & (X.codes >= self.first)] = 0
+            codes[(self.serials[X.codes] >= limits[:, None]) & (X.codes >= self.first)] = 0
         is_void = (values == 0.0) & (features >= self.first)
         is_kept = (slots > 0) & ~is_void
         words, pointers = np.flatnonzero(is_kept), np.append(0, np.cumsum(is_kept))[X.pointers]

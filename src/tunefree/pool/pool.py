@@ -290,11 +290,11 @@ class Pool(Part):
         if len(weight) == 1:
             yield 0, 1
             return
-        start, counts, begun = 0, np.cumsum(weight > 0.0), self.rows
+        start, counts, rows_before = 0, np.cumsum(weight > 0.0), self.rows
         while start < len(weight):
-            n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
-            most = start + max(min(PIECE, n_within, NUMBERS // max(X.numbers.shape[1], 1)), 1)
-            due = max(int(np.searchsorted(counts, self.next_event - begun)), start)  # a missed event is due at once
+            n_fitting = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
+            most = start + max(min(PIECE, n_fitting, NUMBERS // max(X.numbers.shape[1], 1)), 1)
+            due = max(int(np.searchsorted(counts, self.next_event - rows_before)), start)  # a missed one is due at once
             stop = min(most, due + 1, len(weight))
             yield start, stop
             start = stop

@@ -44,8 +44,8 @@ class LinearRow:
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
         self.view_program = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
-        seen = [values_of_views[member.setting.view] for member in group.members]
-        rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
+        member_values = [values_of_views[member.setting.view] for member in group.members]
+        rows = [Rows(self.start, self.end, self.indices, values) for values in member_values]
         self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
         self.score_program = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])

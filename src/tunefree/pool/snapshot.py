@@ -46,7 +46,7 @@ class Predicted(NamedTuple):
 
 
 class Snapshot(Part):
-    """The parts of a pool that predict, as of one row: linear members, generations, and mixtures of contexts."""
+    """Frozen parts of a pool that predict: linear members, generations, and the mixtures of contexts."""
 
     members: Members = argument()
     rows = number(FIXED, COUNT)

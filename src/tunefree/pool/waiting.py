@@ -1,7 +1,7 @@
 """Predicted rows that wait for their targets.
 
-Where targets come late, members that follow the latest targets predict worse than at the moment a row is learned. So
-the evidence from a row is its earlier prediction, if there is one, and not a prediction made as it is learned.
+Where targets come late, a prediction made at the moment a row is learned is too good: members that follow the latest
+targets have learned later ones by then. So the evidence from a row is its earlier prediction, if there is one.
 """
 
 from __future__ import annotations

@@ -148,12 +148,13 @@ def estimated_loss(pool: Any) -> EstimatedLoss | None:
         end = float(rows_learned(np.array([pool.rows + 1]))[0])
     shares = [1.0 - share, share][: len(pool.contexts)]
     estimates = [estimate_of_record(context.record, pool.rows, end) for context in pool.contexts]
-    parts = [(part, one) for part, one in zip(shares, estimates, strict=True) if part > 0.0 and one is not None]
+    pairs = zip(shares, estimates, strict=True)
+    parts = [(part, estimate) for part, estimate in pairs if part > 0.0 and estimate is not None]
     total = sum(part for part, _ in parts)
     if not total > 0.0:
         return None
-    loss = sum(part / total * one.loss for part, one in parts)
-    return EstimatedLoss(loss, math.hypot(*(part / total * one.standard_error for part, one in parts)))
+    loss = sum(part / total * estimate.loss for part, estimate in parts)
+    return EstimatedLoss(loss, math.hypot(*(part / total * estimate.standard_error for part, estimate in parts)))
 
 
 def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
