@@ -1,15 +1,15 @@
 """Balance: constants that make the sum of predicted means equal to the sum of the targets after training.
 
 Wuthrich: Bias regularization in neural network models for general insurance pricing (European Actuarial Journal 10,
-2020): a model of means is balanced if its predictions of the rows that it learned are as large in total as their
-targets. Boosted trees of all rows are (:mod:`tunefree.generations.boosted`). A mixture of logarithms is not, so a
-constant is added to them when the pass ends, which makes its predictions of a sample of the rows as large in total as
-those of the newest boosted trees. Known rows are predicted to be as large in total as new ones would be. Targets of the
-sample would be a worse measure: they vary more than predictions do.
+2020): a model of means is balanced if the total of its predictions for the learned rows equals the total of their
+targets. Boosted trees of all rows are balanced (:mod:`tunefree.generations.boosted`). A mixture of logarithms is not.
+So a constant is added to the logarithms at the end of a pass, which makes the total of the predictions for a sample of
+rows equal to the total of the newest boosted trees. The constants of known rows and new rows give equal totals. The
+targets of the sample are not used: they vary more than predictions.
 
-Where the mean has changed along the stream, the sum over all rows is not what the latest ones tell. So the constant is
-the nearest that the evidence does not refute: with predictions mu_t of rows t that nobody had learned, and weights
-w_t = t^2, as those of the mixture in their means, it lies between the logarithms of
+Where the mean has changed along the stream, the total over all rows disagrees with the latest rows. So the constant is
+moved into an interval that the evidence supports. With predictions mu_t of rows t before they were learned, and weights
+w_t = t^2, like the weights of rows in the means of the mixture, its ends are the logarithms of
 
     (sum w_t y_t -/+ SURE sqrt(sum w_t^2 (y_t - mu_t)^2)) / sum w_t mu_t.
 """
@@ -33,9 +33,9 @@ from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
 
-WIDE = 2**7
-MOST_ROWS = 2**13  # of the sample; of rows of more than WIDE columns it has fewer
-MOST_TERM = 1e145  # of a sum, so that sums of squares are finite
+WIDE = 2**7  # columns
+MOST_ROWS = 2**13  # the largest size of the sample; it is smaller for rows of more than WIDE columns
+MOST_TERM = 1e145  # the largest term of a sum, so that sums of squares are finite
 
 
 class Sampled(NamedTuple):
@@ -46,11 +46,11 @@ class Sampled(NamedTuple):
 
 
 class Balance(Part):
-    """The constants by which the logarithms that a pool predicts are raised, and the sums that decide them.
+    """The constants that are added to the logarithms predicted by a pool, and the sums that determine them.
 
-    ``shifts`` are these constants for rows of each context (:mod:`tunefree.pool.contexts`). Rows whose number the
-    ``step`` divides, a power of two, are the sample. ``sums`` are of the targets, predictions and squared residuals of
-    rows that are evidence, with weights w_t, and of the targets of all rows, with their own.
+    ``shifts`` are the constants of each context (:mod:`tunefree.pool.contexts`). The sample consists of the rows whose
+    number is a multiple of ``step``, a power of two. ``sums`` are the sums of targets, predictions and squared
+    residuals of rows that are evidence, weighted by w_t, and the sum of all targets, weighted by sample weights.
     """
 
     shifts = array("float64", (2,), FIXED)
@@ -75,7 +75,7 @@ class Balance(Part):
             self._sample(rows.X, rows.weight, rows.numbers, len(rows.members.growth.columns.keys))
 
     def _sample(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
-        """Let rows be candidates, whose numbers count those learned with each, and which have so many columns."""
+        """Add rows to the sample, by their numbers, and thin it out if it is too large for so many columns."""
         rows = np.flatnonzero((weight > 0.0) & (numbers % self.step == 0))
         if len(rows):
             self.parts.append(Sampled(together([rows_at(X, rows)]), weight[rows]))
@@ -83,23 +83,23 @@ class Balance(Part):
         while sum(len(part.weights) for part in self.parts) > most:
             self.step *= 2
             sample, weights = self.sample
-            rows = np.arange(1, len(weights), 2)  # numbers of the sample are all multiples of the step before
+            rows = np.arange(1, len(weights), 2)  # the sample has every multiple of the old step
             self.parts = [Sampled(rows_at(sample, rows), weights[rows])]
 
     @property
     def sample(self) -> Sampled:
-        """The rows of the sample, which is not empty."""
+        """The rows of the sample, which must not be empty."""
         sample: Sampled = joined(self.parts)
         return sample
 
     def prepare(self) -> None:
-        """Bring the rows of the sample together."""
+        """Concatenate the rows of the sample."""
         self.parts = [self.sample] if self.parts else []
 
     def finish(self, members: Members, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
-        """Know the constants for predictions of rows to come.
+        """Compute the constants for predictions of future rows.
 
-        ``predict`` makes logarithms (n, 1) of rows of a context from those of members, (n, M, 1).
+        ``predict`` computes logarithms (n, 1) for rows of a context from the logarithms of members (n, M, 1).
         """
         targets, predicted, squares, _ = self.sums.tolist()
         trees, totals = self._totals(members, predict)
@@ -111,7 +111,7 @@ class Balance(Part):
         self.shifts = shift + totals[0] - totals
 
     def _totals(self, members: Members, predict: Callable[[int, np.ndarray], np.ndarray]) -> tuple[float, np.ndarray]:
-        """Logarithms of the totals over the sample by the newest boosted trees, and by each context; 0 if unknown."""
+        """Logarithms of the totals predicted for the sample by the newest boosted trees and by each context; else 0."""
         growth = members.growth
         if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.parts:
             return 0.0, np.zeros(2)
@@ -125,9 +125,9 @@ class Balance(Part):
 def write_before_events(
     sums: tuple[float, float], y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, logarithms: np.ndarray
 ) -> None:
-    """Write the logarithms (n, 1) predicted of rows up to the first event that is evidence, where there was none.
+    """Overwrite the logarithms (n, 1) predicted for rows up to the first event (a target above 0) that is evidence.
 
-    ``sums`` are those of the weighted targets and of the weights of the rows before.
+    ``sums`` are the weighted sum of targets and the sum of weights of earlier rows, none of which was such an event.
     """
     events = np.flatnonzero((y > 0.0) & (evidence > 0.0))
     n = int(events[0]) + 1 if len(events) else len(y)
@@ -138,7 +138,7 @@ def write_before_events(
 
 
 def _total(logarithms: np.ndarray, weights: np.ndarray) -> float:
-    """The logarithm of the sum of means, by weight.
+    """The logarithm of the weighted sum of means, from their logarithms.
 
     >>> round(_total(np.log([2.0, 4.0]), np.array([1.0, 0.5])), 9) == round(math.log(4.0), 9)
     True

@@ -1,4 +1,4 @@
-"""Calibration: probabilities from margins that are no log-odds, such as margins of hinge losses.
+"""Calibration: probabilities from margins that are not log-odds, such as margins of hinge losses.
 
 Platt: Probabilistic outputs for support vector machines (Advances in large margin classifiers, 2000): a logistic model
 of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks
@@ -6,12 +6,11 @@ of one number, the margin. For several classes, Guo, Pleiss, Sun, Weinberger: On
 
     P(class k) = exp(a_k m_k + b_k) / sum_l exp(a_l m_l + b_l)
 
-Two classes with one margin are this with m_0 = 0.
+Two classes with one margin are the case m_0 = 0.
 
-Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of rows that
-were learned are too large, and would give overconfident probabilities. Nothing has to be tuned: the margins are taken
-in the steady view (they increase while a model learns, and may be of any size), and ScInOL2 minimises
-the log-loss.
+Here a and b are learned along the stream, from margins predicted before their rows were learned: margins of learned
+rows are too large, and would give overconfident probabilities. There is nothing to tune: the margins are transformed by
+the steady view, as they may be of any size and increase while a model learns, and ScInOL2 minimises the log-loss.
 """
 
 from __future__ import annotations
@@ -30,36 +29,35 @@ from tunefree.pool import passes
 from tunefree.pool.views import Steady, transform_rows
 
 LOG_LOSS = Objective("classification")
-MOST_PAIRS = 2**17  # of rows and classes, at a time
+MOST_PAIRS = 2**17  # the largest number of pairs of rows and classes computed at once
 
 
 def are_log_odds(learner: str, loss: str | None) -> bool:
-    """Whether margins are taken for log-odds: with the logistic loss, unless a linear learner says that its are not."""
+    """Whether margins are log-odds: with the logistic loss, unless the traits of a linear learner differ."""
     return (loss or "logistic") == "logistic" and (learner not in ALL or ALL[learner].traits.margins_are_log_odds)
 
 
 class Calibration(NamedTuple):
     """Calibration of margins to log-odds, for K classes, at least two."""
 
-    view: Steady  # a column for each class
+    view: Steady  # one column for each class
     learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant
-    offsets: Annotated[np.ndarray, "float64[classes]"]  # added to b: what is known of classes that came late
+    offsets: Annotated[np.ndarray, "float64[classes]"]  # added to b: initial log-odds of classes that were added later
 
     @classmethod
     def create(cls, n_classes: int) -> Calibration:
-        """A calibration that has seen no rows."""
+        """A calibration that has learned no rows."""
         n_classes = max(n_classes, 2)
         return cls(Steady.create(n_classes), ScInOL2(2 * n_classes + 1), np.zeros(n_classes))
 
     @property
     def n_classes(self) -> int:
-        """Classes there are an a and a b for."""
+        """The number of classes with an a and a b."""
         return len(self.view.centres)
 
 
 def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibration:
-    """A calibration of more classes, which begin as improbable as after so many rows; log-odds of others do not
-    change."""
+    """A calibration of more classes, which begin with odds of 1 to ``rows``; log-odds of others do not change."""
     new = max(n_classes - calibration.n_classes, 0)
     n_features = 2 * (calibration.n_classes + new) + 1
     view = calibration.view.widened(calibration.n_classes + new)
@@ -68,9 +66,9 @@ def add_classes(calibration: Calibration, n_classes: int, rows: int) -> Calibrat
 
 
 def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Learn margins (n, 1) or (n, K) that were predicted, with classes (n,), and weights (n,), 0 of rows not learned.
+    """Learn predicted margins (n, 1) or (n, K), with classes (n,) and weights (n,); rows of weight 0 are not learned.
 
-    Returns the log-odds (n, K), up to a constant of the row, before each row was learned.
+    Returns log-odds (n, K) before each row was learned, up to a constant for each row.
     """
     codes = np.asarray(codes, np.float64)
     predicted = np.empty((len(codes), calibration.n_classes))
@@ -86,7 +84,7 @@ def learn(calibration: Calibration, margins: np.ndarray, codes: np.ndarray, weig
 
 
 def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray:
-    """Logarithms (n, K) of probabilities up to a constant of each row; without a calibration they are the margins."""
+    """Logarithms (n, K) of probabilities up to a constant for each row; without a calibration, the margins."""
     if calibration is None:
         return margins_of_classes(margins)
     weights, units = read(calibration.learner)
@@ -99,29 +97,29 @@ def log_odds(calibration: Calibration | None, margins: np.ndarray) -> np.ndarray
 
 
 def probabilities(log_odds: np.ndarray) -> np.ndarray:
-    """Class probabilities (n, K) of their log-odds."""
+    """Class probabilities (n, K) from log-odds."""
     odds = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
 
 
 def _pieces(calibration: Calibration, n: int) -> Iterator[slice]:
-    """Slices of rows that bound the memory of intermediate arrays."""
+    """Slices of rows, small enough to bound the memory of intermediate arrays."""
     step = max(MOST_PAIRS // calibration.n_classes, 1)
     return (slice(start, start + step) for start in range(0, n, step))
 
 
 def margins_of_classes(margins: np.ndarray) -> np.ndarray:
-    """A margin for each class; the only margin of two classes belongs to class 1."""
+    """Margins with one column for each class; the only margin of two classes belongs to class 1."""
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
 def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Block:
-    """A row for each row and class: the margin as the view shows it, and 1."""
+    """One sparse row for each pair of a row and a class: the margin in the view, and 1."""
     numbers = margins_of_classes(margins)
     numbers = np.where(np.isneginf(numbers), 0.0, numbers)
     n, n_classes = numbers.shape
-    seen, nothing = np.empty((n, n_classes)), np.empty(0)
-    transform_rows(calibration.view, learns, numbers, np.zeros(n + 1, np.int64), nothing, seen, nothing)
-    pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
+    transformed, nothing = np.empty((n, n_classes)), np.empty(0)
+    transform_rows(calibration.view, learns, numbers, np.zeros(n + 1, np.int64), nothing, transformed, nothing)
+    pairs = np.stack([transformed, np.ones_like(transformed)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
     return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

@@ -1,25 +1,25 @@
 """Contexts: known rows and new rows, each with a mixture of the same members.
 
-A row is *known* if a generation awake was grown on its observation, or its observation is among the latest that were
-learned; else it is *new*. Members may remember the target of a known row, so they are judged on the two kinds apart:
-the mixture of new rows learns new rows, and that of known rows learns known ones. A row to come is predicted by the
-mixture of its kind. Where rows are copies of one another, rows to come are new, and copies did not mislead their
-mixture. Where a table has few values, rows to come are known, and their mixture has learned many such rows. Where rows
-belong to groups, a row is known if its group is.
+A row is *known* if a generation awake was grown on its observation, or its observation is among the latest learned
+ones; else it is *new*. Members may remember the target of a known row, so the two kinds of rows are judged separately:
+one mixture learns new rows, and another one learns known rows. A future row is predicted by the mixture of its kind. If
+a table has duplicates but future rows are new, duplicates did not mislead their mixture. If a table has few distinct
+rows, future rows are known, and their mixture has learned many such rows. Where rows have groups, a row is known if its
+group is known.
 
-The context of known rows begins at the first known row with the members' weights of the other one, and without its
-corrections. Before, known rows are predicted by these weights alone: on rows that members remember, corrections that
-were learned from other rows may be wrong for certain.
+The context of known rows begins at the first known row, with the weights of members from the context of new rows, but
+without its corrections. Until then these weights alone predict known rows: on rows that members remember, corrections
+learned from other rows may be wrong with certainty.
 
-A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so it is judged as far
-ahead as it is old. The *frozen mixture* has the rule of the mixture that follows the stream, and as members the
-generations of all rows as they were born. It stands still, too: the rows of a copy are predicted by the weights that
-were learned from the rows of earlier copies. Rows to come are predicted by the mixture that follows the stream, but by
-the frozen one, or by its base alone, where these lose less by more than SURE standard errors.
+A copy of the pool (:mod:`tunefree.pool.snapshot`) predicts rows that come after it was taken, so these rows judge
+predictions far ahead. The *frozen mixture* has the same rule as the mixture that follows the stream, but its members
+are the generations of all rows as they were born, without later learning. Its weights are constant, too: weights
+learned from the rows of earlier copies predict the rows of a copy. The mixture that follows the stream predicts future
+rows, unless the loss of the frozen mixture, or of its base alone, is smaller by more than SURE standard errors.
 
-A copy of numbers drifts where a trend goes on, or a season begins, that those predictions follow which learn: by the
-difference of its scores from theirs. Which way the next drift goes one or two copies cannot tell. So each row has two
-scores, its own and the one with the opposite drift, and each counts half.
+Where a trend goes on or a season begins, a copy that predicts numbers drifts away from members that learn. The drift is
+the difference between the scores of the copy and of the stream. One or two copies do not show the direction of the next
+drift. So each row has two scores, its own and the one with the opposite drift, and each has half the weight.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from tunefree.pool.weights_record import WeightsRecord
 
 NEW, KNOWN, N_CONTEXTS = 0, 1, 2
 SURE = 2.0
-MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
-RUN = 64  # rows whose mean difference from the scores of the stream is the drift of a copy, not chance
-MOST_WEIGHT = 1e280  # times the first weight, so that sums do not overflow
+MOST_LOSS = 1e145  # the largest loss of a row, so that sums of squares are finite
+FOLLOWING, N_CHOICES = 2, 3  # the last choice is the mixture that follows the stream
+RUN = 64  # the drift of a copy is the mean difference of scores over so many rows, to average out noise
+MOST_WEIGHT = 1e280  # the largest weight relative to the first one, so that sums do not overflow
 
 
 def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarray]) -> np.ndarray:
-    """Results (n, ...) of a function of a context and its rows, in the order of the rows, whose contexts are (n,).
+    """Results (n, ...) of a function that takes a context number and its rows, in the order of all rows.
 
     >>> by_context(np.array([0, 1, 0]), lambda number, rows: 10 * number + np.arange(3)[rows])
     array([ 0, 11,  2])
@@ -73,7 +73,7 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
 
 
 def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int] | None, bool]:
-    """The mixture that predicts rows of a context, the places of its members, None for all; and if it is its base."""
+    """The mixture that predicts rows of a context, positions of its members or None, and whether its base predicts."""
     context = pool.predicting(number)
     if context is None:
         return pool.contexts[NEW].mixture, None, True
@@ -83,10 +83,10 @@ def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int]
 
 
 class RelativeWeights(Part):
-    """Divides weights by the mean of those before; each weight is in its mean.
+    """Divides each weight by the mean of the weights up to and including it.
 
-    The ``unit`` is the power of two next below the first weight, and ``mass`` the sum of the weights in such units,
-    over ``rows`` of a weight above 0.
+    ``unit`` is the largest power of two that is not above the first weight. ``mass`` is the sum of the weights in this
+    unit, over ``rows`` rows of a weight above 0.
 
     >>> RelativeWeights().of(np.array([7.0, 0.0, 21.0]))
     array([1. , 0. , 1.5])
@@ -102,11 +102,11 @@ class RelativeWeights(Part):
     def of(self, weight: np.ndarray) -> np.ndarray:
         """Relative weights (n,) of the next rows; 0 stays 0.
 
-        In single precision, so that rounding does not tell constant weights from none.
+        They are rounded to single precision, so that constant weights give exactly the same results as no weights.
         """
         if self.unit == 0.0 and (weight > 0.0).any():
             self.unit = float(power_below(weight[weight > 0.0][0]))
-        if self.unit > 0.0 and self.mass == self.rows and (weight == self.unit).all():  # all weights so far are one
+        if self.unit > 0.0 and self.mass == self.rows and (weight == self.unit).all():  # all weights so far are equal
             self.rows, self.mass = self.rows + len(weight), self.mass + len(weight)
             return np.ones(len(weight))
         terms = np.empty(len(weight) + 1)
@@ -126,7 +126,7 @@ class RelativeWeights(Part):
 
 
 def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.ndarray:
-    """Scores (n, C) of rows in order, and behind them (n, 2 C) those with the opposite drift from (n, 1) of the stream.
+    """Scores (n, 2 C): the scores (n, C) of rows in order, then those with the opposite drift from the stream's scores.
 
     >>> with_opposite_drift(np.array([[3.0], [5.0]]), np.array([[1.0], [-1.0]]))
     array([[ 3., -5.],
@@ -139,12 +139,12 @@ def with_opposite_drift(scores: np.ndarray, stream_scores: np.ndarray) -> np.nda
 
 
 class FrozenMixture(Part):
-    """A mixture of generations as they were born, which have places in the pool, and the losses by which it is chosen.
+    """A mixture of generations as they were born, their positions in the pool, and the losses by which it is chosen.
 
-    Total ``losses`` are of the frozen mixture, of its base, and of the copies' mixtures, on the same rows. ``squares``
-    are sums of the squares of what the copies' mixtures lost more on a row than the first two. The ``scores`` of rows
-    that copies predicted, by their numbers as digests, have a column for each of the three: how far off they are
-    (:mod:`tunefree.intervals`). Three more columns are with the opposite drift.
+    ``losses`` are the total losses of the frozen mixture, of its base, and of the copies' mixtures on the same rows.
+    ``squares`` are sums of squared differences between the loss of the copies' mixtures on a row and the losses of the
+    first two. ``scores`` of rows that copies predicted (:mod:`tunefree.intervals`) have a column for each of the three,
+    and three more columns with the opposite drift; their digests are the row numbers.
     """
 
     places = argument()
@@ -161,24 +161,24 @@ class FrozenMixture(Part):
 
     @property
     def choice(self) -> int:
-        """The mixture that predicts rows to come: 0 the frozen one, 1 its base, 2 the one that follows the stream."""
+        """The mixture that predicts future rows: 0 the frozen one, 1 its base, 2 the one that follows the stream."""
         best = int(np.argmin(self.losses[:2]))
         is_sure = self.losses[2] - self.losses[best] > SURE * np.sqrt(self.squares[best])
         return best if is_sure else FOLLOWING
 
     def reduce(self) -> None:
-        """Keep only the scores of the mixture that predicts rows to come."""
+        """Keep only the scores of the mixture that predicts future rows."""
         super().reduce()
         is_other = np.arange(self.scores.columns.shape[1]) % N_CHOICES != self.choice
         self.scores.columns = np.where(is_other, 0.0, self.scores.columns)
 
     def quantile(self, level: float, stream_quantile: float, curve: LearningCurve, code: int | None = None) -> float:
-        """The quantile of the scores of rows to come.
+        """The quantile of the scores of future rows.
 
-        It is ``stream_quantile``, that of rows which were predicted just before they were learned, unless rows that
-        copies predicted, which are as far ahead as rows to come, were further off. Where another mixture was chosen
-        than the one that follows the stream, it is that of these rows. By the curve their scores are those of rows to
-        come. ``code`` is of a class whose rows alone count.
+        ``stream_quantile`` is the quantile for rows predicted just before they were learned. It is the result unless
+        the scores of rows predicted by copies, as far ahead as future rows, are clearly wider. If another mixture than
+        the one that follows the stream is chosen, the result is the quantile of these scores, which the learning curve
+        corrects for future rows. With ``code``, only rows of that class count.
         """
         kept = self.scores.kept()
         counts = np.ones(len(kept["targets"]), bool) if code is None else kept["targets"] == code
@@ -190,13 +190,13 @@ class FrozenMixture(Part):
         scores, weights = columns[:, self.choice :: N_CHOICES].ravel(), np.repeat(0.5 * weights, 2)
         if self.choice == FOLLOWING:
             sure = SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES
-            sure *= math.sqrt(2.0)  # two scores are evidence of one row
+            sure *= math.sqrt(2.0)  # the two scores of a row are not independent
             return wider(stream_quantile, scores, weights, level, sure)
         copy_quantile = quantile(scores, weights, level)
         return copy_quantile if np.isfinite(copy_quantile) else stream_quantile
 
     def learn(self, members: Members, rows: Any, counts: bool) -> None:
-        """Learn rows in their order, after they have scores, and judged the mixture if they count."""
+        """Add the losses of rows, if these are to count, and their scores; then let the mixture learn them in order."""
         predicted, y, weights, numbers, _, *score_arrays = rows
         born_predictions, stream_predictions = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -1:]
         base_predictions = self.mixture.mean(born_predictions)
@@ -208,16 +208,16 @@ class FrozenMixture(Part):
         if len(y):
             scores = scores_of(members.loss, candidates, y, *score_arrays)
             at_once = scores if members.loss is None else scores_of(members.loss, stream_predictions, y, *score_arrays)
-            counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
+            counted = np.ones(len(y)) if members.predicts_logarithms else weights  # weights of counts include exposures
             self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
         self.mixture.learn(born_predictions, y, weights)
 
 
 class Context(Part):
-    """A mixture of the members as they learn, for rows of one kind, whose ``relative`` weights have the mean 1.
+    """The mixture of the members for new rows or for known rows, and its records.
 
-    It has a ``frozen`` mixture of generations as they were born, a ``record`` of the members' weights and losses, as
-    long as there are generations, and a ``conformal`` one of how far off the mixture was.
+    ``frozen`` is a mixture of generations as they were born, ``record`` the course of the members' weights and losses
+    (only with generations), ``conformal`` the record of the mixture's scores, and ``relative`` scales weights.
     """
 
     mixture = child(Mixture, LEARNED)
@@ -234,11 +234,11 @@ class Context(Part):
         self.relative = RelativeWeights()
 
     def forget_trees(self, members: Members) -> None:
-        """Forget the records of generations as they were born."""
+        """Reset the frozen mixture."""
         self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss, bool(members.signs))
 
     def observe(self, rows: LearnedRows) -> None:
-        """Record how far off the mixture was on rows, and how it and the members predicted them."""
+        """Record the scores of the mixture on rows, and the losses of the members and the mixture."""
         growth, members = rows.members.growth, rows.members
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         predicted = rows.observed.matrix, rows.mixed, rows.y
@@ -250,18 +250,18 @@ class Context(Part):
             self.record.observe(members.losses(predictions, y), rows.relative[judged], starts)
 
     def begun(self) -> Context:
-        """A new context that begins with the members' weights of this context, and without its corrections."""
-        other = copy.copy(self)
-        other.mixture = self.mixture.copied()
-        other.mixture.account, other.mixture.top = zeros(Account), CandidateWeights.create()
-        for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
+        """A new context with the weights of members from this context, without its corrections."""
+        context = copy.copy(self)
+        context.mixture = self.mixture.copied()
+        context.mixture.account, context.mixture.top = zeros(Account), CandidateWeights.create()
+        for weights, base_alone in zip(context.mixture.top[:2], BASE_ONLY, strict=False):
             weights[:] = base_alone
-        other.frozen, other.conformal = self.frozen.copied(), self.conformal.copied()
-        other.record, other.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
-        return other
+        context.frozen, context.conformal = self.frozen.copied(), self.conformal.copied()
+        context.record, context.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
+        return context
 
     def weights(self, is_over: bool) -> np.ndarray:
-        """The weights (M,) of the members in the base of the mixture that predicts rows to come."""
+        """The weights (M,) of the members in the base of the mixture that predicts future rows."""
         weights = self.mixture.base.means if is_over else self.mixture.base.weights
         if is_over and self.frozen.choice != FOLLOWING:
             weights = np.zeros(len(weights))
@@ -270,7 +270,7 @@ class Context(Part):
 
     @property
     def has_events(self) -> bool:
-        """Whether a target above 0 was learned, where logarithms are predicted."""
+        """Where logarithms are predicted, whether a target above 0 was learned."""
         return bool(self.mixture.range.highest[0] > 0.0)
 
     def add_class(self) -> None:

@@ -1,4 +1,4 @@
-"""The record of the first pass: evidence for certificates, and progressive losses that bound risks."""
+"""The record of the first pass: evidence for certificates, and progressive losses, which bound risks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tunefree.pool.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
-MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
+MOST_NATS = 10.0  # log-losses are clipped to it in bounds of the risk of predictions
 
 
 class PredictedRows(NamedTuple):
-    """Rows as learned, and the predictions before that."""
+    """Learned rows, and their predictions from before they were learned."""
 
-    rows: LabelledRows  # the latest of a :class:`tunefree.pool.linear_group.LinearGroup`
+    rows: LabelledRows  # entries are ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
 
@@ -36,12 +36,12 @@ class PredictedRows(NamedTuple):
 class FirstPassRecord(Part):
     """Sums over the rows of the first pass, each predicted before it was learned.
 
-    ``risks`` are bounds for classes, ``"error"`` and ``"log_loss"``. ``targets`` has the mean of those learned in
-    regression, which is the prediction as long as no member has one. The pass ``is_over`` if rows were learned again
-    since: what learners know is then not of the rows recorded alone.
+    ``risks`` are bounds for classes, ``"error"`` and ``"log_loss"``. ``targets`` is the mean of the learned targets in
+    regression, which is the prediction as long as no member predicts. The pass ``is_over`` once rows were learned
+    again: learners then have learned more than the recorded rows.
     """
 
-    n_known: int | None = argument()  # features that files have; all without it
+    n_known: int | None = argument()  # the number of features to save; None for all
     _evidence = child(
         Evidence,
         LEARNED,
@@ -66,12 +66,12 @@ class FirstPassRecord(Part):
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def used_log(self) -> np.ndarray:
-        """The rows of the log that are in use; its capacity depends on how rows came in blocks."""
+        """The rows of the log that are in use; its capacity depends on the blocks in which rows came."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence for certificates, of all rows so far."""
+        """The evidence for certificates from all rows so far."""
         self.prepare()
         return self._evidence
 
@@ -81,18 +81,18 @@ class FirstPassRecord(Part):
 
     @property
     def risks(self) -> dict[str, Progressive]:
-        """The progressive losses that bound risks, of all rows so far."""
+        """The progressive losses of all rows so far, which bound risks."""
         self.prepare()
         return self._risks
 
     def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
-        """Reserve capacity for at least so many features, or for so many ``exactly``."""
+        """Reserve capacity for at least so many features, or for ``exactly`` so many."""
         if n_features > self._evidence.n_features:
             widen = widened if exactly else _with_room
             self.evidence = widen(self.evidence, n_features, n_outputs, objective)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
-        """Take more outputs into account; ``objective`` belongs to predictions from now on."""
+        """Extend the record to more outputs; later predictions have this objective."""
         split = self.log.shape[1] == 1 < n_outputs
         self.evidence = widened(self.evidence, self.evidence.n_features, n_outputs, objective)
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
@@ -107,10 +107,10 @@ class FirstPassRecord(Part):
         row_losses: np.ndarray,
         met: Met | None = None,
     ) -> None:
-        """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
+        """Add rows, with their predictions (n, K) and losses (n,); ``met`` if features have slots.
 
-        Nobody may write to the arrays, which may wait. A row of weight 0, which all members keep back, says nothing of
-        the risk.
+        The arrays may wait to be recorded, so they must not be written to. A row of weight 0, which all members keep
+        back, does not count in the bounds of the risk.
         """
         self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
         if met is not None:
@@ -146,7 +146,7 @@ class FirstPassRecord(Part):
                 self._risks["log_loss"].add(weight[kept], row_losses[kept])
 
     def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
-        """Add first occurrences that were left out, as rows of one entry each."""
+        """Add first occurrences that were left out of earlier rows, as rows of one entry each."""
         self.evidence = self._replayed(self.evidence, past, X, objective)
 
     def _replayed(self, evidence: Evidence, past: Past | None, X: Rows | None, objective: Any) -> Evidence:
@@ -156,11 +156,11 @@ class FirstPassRecord(Part):
         return evidence
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
-        """The certificate of every linear model on these rows; ``meetings`` tells which features have slots.
+        """The certificate of every linear model on these rows; ``meetings`` maps features to slots.
 
-        Of features whose first occurrence is not in the log any more, the slopes of that row count.
+        For features whose first occurrence has left the log, the steepest slopes of logged rows are a bound.
         """
-        if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
+        if meetings is None or "raw" not in meetings.values:  # the slot of each feature is its own number
             n_slots = n_features if meetings is None else meetings.n_slots(n_features)
             complete = certify(self.evidence, objective)
             return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])

@@ -1,8 +1,8 @@
-"""Groups: rows that belong together, such as rows of one patient, and tell more of each other than of rows to come.
+"""Groups: dependent rows, such as rows of one patient, which resemble each other more than they resemble future rows.
 
-A run of rows of one group is predicted before any of it is learned, and rows of a group that was learned before are no
-evidence. So the evidence is of groups that are new, as rows to come are. The mixture learns one row of a run: others
-would tell it of the same group. Short runs are taken together, as long as they are few beside the rows learned before.
+All rows in a run of one group are predicted before any of them is learned, and rows of a known group are no evidence.
+So all evidence is from new groups, like future rows. The mixture learns one row of a run: other rows would repeat the
+same group. Short runs are taken together, as long as they are few compared with the rows learned before.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-TOGETHER = 64  # runs are predicted together up to one of so many of the rows learned before
+TOGETHER = 64  # runs predicted together have up to 1 / TOGETHER of the number of rows learned before
 
 
 def digests(labels: Any) -> np.ndarray:
-    """A 64-bit digest of each of the labels (n,), the same in each call; numbers that are equal have the same one.
+    """A 64-bit digest of each of the labels (n,), the same in each call; equal numbers have equal digests.
 
     >>> first, second, third = digests(["ann", "bob", "ann"]).tolist()
     >>> first == third, first == second, bool(digests([1])[0] == digests([1.0])[0])
@@ -31,7 +31,7 @@ def digests(labels: Any) -> np.ndarray:
 
 
 def starts_of_runs(groups: np.ndarray) -> np.ndarray:
-    """The first row of each run of rows of one group.
+    """The index of the first row of each run of rows of one group.
 
     >>> starts_of_runs(np.array([7, 7, 5, 7]))
     array([0, 2, 3])
@@ -40,7 +40,7 @@ def starts_of_runs(groups: np.ndarray) -> np.ndarray:
 
 
 def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weights (n,) of one row of each run, the middle one of the rows of a weight above 0; 0 for all others.
+    """Weights (n,) that keep one row of each run, the middle one of its rows of a weight above 0; 0 for other rows.
 
     >>> weights_of_one_row(np.array([7, 7, 7, 5]), np.ones(4))
     array([0., 1., 0., 1.])
@@ -54,7 +54,7 @@ def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def chunks(groups: np.ndarray, weights: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Chunks of rows, cut between runs, after so many rows; a chunk is longer than ``most`` if a run is.
+    """Bounds of chunks of rows, cut between runs, after ``rows`` learned rows; longer than ``most`` only for a run.
 
     >>> groups, weights = np.array([7, 7, 5, 5, 6]), np.ones(5)
     >>> list(chunks(groups, weights, 0, 100)), list(chunks(groups, weights, 300, 100))

@@ -1,4 +1,4 @@
-"""The generations that are awake: born at fixed rows, grown beside the loop over rows, and taking over later."""
+"""The generations awake: born at fixed row numbers, grown in parallel to the loop over rows, and taking over later."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_KINDS, MOST_LINEAR_ROWS, TREES, WHOLE, Slot, kinds_in
 from tunefree.pool.windows import LENGTHS, NEVER, Window
 
-RECENT = 0.95  # of all rows, from which on a generation is the last one
-RECENT_OF_SAMPLE = 0.75  # likewise of one that was grown on as large a sample
+RECENT = 0.95  # a generation born at this fraction of all rows or later is the last one
+RECENT_OF_SAMPLE = 0.75  # likewise if it was grown on a full sample
 
-MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than all other members together
+MOST_CLASSES = 1000  # above, no trees are grown: one tree for each class takes longer than all other members
 
 
 class Pending(Part):
-    """Generations that are being grown, by their kind, and the row from which on they predict."""
+    """Generations that are being grown, by kind, and the row from which they predict."""
 
     loss = argument()
     rows, takeover, clock = number(FIXED, COUNT), number(FIXED, Number(1, 2**62, whole=True)), number(FIXED, COUNT)
@@ -40,7 +40,7 @@ class Pending(Part):
         LEARNED,
         make=lambda pending, _: Generation.bare(loss=pending.loss),
         read=lambda pending: pending.generations,
-        write=lambda pending, grown: setattr(pending, "grown", {kind: _now(one) for kind, one in grown.items()}),
+        write=lambda pending, grown: setattr(pending, "grown", {kind: _finished(one) for kind, one in grown.items()}),
     )
 
     def __init__(self, rows: int, takeover: int, clock: int, loss: Any, grown: dict[str, Any]) -> None:
@@ -48,17 +48,17 @@ class Pending(Part):
 
     @property
     def generations(self) -> dict[str, Generation]:
-        """The generations that could be grown; waits for them."""
+        """The generations that were grown successfully; waits for them."""
         results = {kind: future.result() for kind, future in self.grown.items()}
         return {kind: generation for kind, generation in results.items() if generation is not None}
 
 
-def _now(generation: Generation) -> Future[Generation | None]:
+def _finished(generation: Generation) -> Future[Generation | None]:
     return threads.now(lambda: generation)
 
 
 def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int, Generation]]:
-    """Clock, kind and age of generations, the newest of each clock and kind first."""
+    """Clock, kind, age and generation, for generations that come with the newest of each clock and kind first."""
     counts: dict[tuple[int, str], int] = {}
     for generation in generations:
         key = generation.clock, generation.kind
@@ -69,12 +69,12 @@ def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int
 class Observed(NamedTuple):
     """Rows as generations see them."""
 
-    matrix: np.ndarray  # (n, c) under the keys of the columns so far
-    digests: np.ndarray  # (n,) uint64 of the observations, or of the groups
+    matrix: np.ndarray  # (n, c) values in the columns so far
+    digests: np.ndarray  # (n,) uint64 digests of the observations, or of the groups
 
 
 def settings_of_trees(growth: Growth | None) -> dict[str, Settings]:
-    """Settings by kind of the newest trees of all rows."""
+    """Settings of the newest trees of all rows, by kind."""
     newest = {} if growth is None else {kind: growth.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
     return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
 
@@ -82,11 +82,11 @@ def settings_of_trees(growth: Growth | None) -> dict[str, Settings]:
 class Growth(Part):
     """The generations of all clocks, and the rows that they are grown on.
 
-    ``slots`` have their places in the mixture, behind those of linear members. The generations ``awake`` are listed by
-    clock and kind, the newest first, ``n_ages`` of each at most. The clock of all rows is 0, another one is the length
-    of its window. The trees that are grown are of some ``kinds``. Rows that they can be grown on are kept while it
-    ``keeps_rows``. It ``has_texts`` if the latest birth found that rows are those of texts, which trees do not see.
-    ``signs`` are those of monotone columns, by their features.
+    ``slots`` maps slots to positions in the mixture, after the linear members. The generations ``awake`` are listed by
+    clock and kind, the newest first, at most ``n_ages`` of each. The clock of all rows is 0, and the clock of a window
+    is its length. ``kinds`` are the kinds of trees to grow. While it ``keeps_rows``, rows are kept to grow generations
+    on. It ``has_texts`` if the latest birth found that rows are texts, which trees cannot use. ``signs`` are the signs
+    of monotone columns by feature.
     """
 
     n_classes, loss, signs, clocks_of_places = argument(), argument(), argument(), argument()
@@ -101,7 +101,7 @@ class Growth(Part):
         LEARNED,
         make=lambda growth, _: Generation.bare(loss=growth.loss),
         read=lambda growth: [generation for *_, generation in growth.generations()],
-        write=lambda growth, generations: growth._wake(generations),
+        write=lambda growth, generations: growth._set_awake(generations),
     )
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
@@ -121,49 +121,49 @@ class Growth(Part):
         self.next = clocks.births(0)
 
     def _window(self, length: int) -> Window:
-        """The window of so many rows, which has seen none."""
+        """A new window of this length."""
         return Window(length, self.clocks_of_places == length)
 
-    def _wake(self, generations: list[Generation]) -> None:
-        """Wake these generations, the newest of each clock and kind first."""
+    def _set_awake(self, generations: list[Generation]) -> None:
+        """Replace the generations awake by these, with the newest of each clock and kind first."""
         self.awake = {}
         for generation in generations:
             self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
     def event(self) -> int:
-        """Rows learned at the next birth or takeover."""
+        """The number of learned rows at the next birth or takeover."""
         births = self.next.birth, *(window.birth for window in self.windows)
         return min([*births, *(pending.takeover for pending in self.pending)])
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
-        """Clock, kind, age and generation of all awake."""
+        """Clock, kind, age and generation, for each generation awake."""
         return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
 
     def remembers(self, digests: np.ndarray) -> np.ndarray:
-        """A mask (n,) of rows that some generation awake may remember."""
+        """A mask (n,) of rows whose digests are known to some generation awake."""
         known = np.zeros(len(digests), bool)
         births = {
-            (clock, of.rows): of
+            (clock, generation.rows): generation
             for (clock, _), same_kind in self.awake.items()
-            for of in same_kind
-            if len(of.observations)
+            for generation in same_kind
+            if len(generation.observations)
         }
-        for generation in births.values():  # those of one birth remember the same rows
+        for generation in births.values():  # generations of one birth were grown on the same rows
             known |= generation.knows(digests)
         return known
 
     def observe(self, rows: LearnedRows) -> None:
-        """Keep rows of a weight above 0 for generations to come."""
+        """Keep rows of a weight above 0 for later generations."""
         if self.keeps_rows and self.columns.keys:
-            learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # all: no copy
+            learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # a slice saves copies
             matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
                 reservoir.add(matrix, y, weight, digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
-        """Carry out births and takeovers due after so many rows or before; whether generations of all rows took over.
+        """Carry out births and takeovers due by this row; returns whether generations of all rows took over.
 
-        ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
+        ``weights`` (M,) of members are from the base mixture, NaN for members that sleep.
         """
         due = [pending.clock for pending in self.pending if pending.takeover <= rows]
         self._take_over(rows)
@@ -189,32 +189,32 @@ class Growth(Part):
             window.stop()
 
     def only_newest(self) -> None:
-        """Let the newest generations of all rows go on alone: no other one is awake or born, and no row is kept."""
+        """Keep only the newest generations of all rows; no more generations are born, and no rows are kept."""
         self.stop()
         self.windows, self.keeps_rows = [], False
         self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items() if key[0] == WHOLE}
 
     def resume(self, rows: int) -> None:
-        """After a stop, let generations be born as if all of so many rows had been learned one after the other."""
+        """After a stop, schedule births as if so many rows had been learned one after the other."""
         self.next = clocks.births(rows)
         if rows > self.whole.rows:
             self.whole.keep(self.whole.n_kept)
-            self.whole.rows = rows  # of all of which it is a uniform sample
+            self.whole.rows = rows  # the reservoir counts as a uniform sample of all these rows
         for window in self.windows:
             window.is_awake, window.birth = False, rows + 2 * window.length
 
     def finish(self, rows: int) -> None:
-        """Grow the last generation on all rows kept; windows have no further ones.
+        """Grow the last generation on all kept rows; pending generations of windows are dropped.
 
-        One that was born not long ago is the last one; where it is being grown, it takes over at once.
+        If the newest generation was born recently, it is the last one: if it is still growing, it takes over now.
         """
         self.pending = [pending for pending in self.pending if pending.clock == WHOLE]
         awake = [generation.rows for generation in self.awake.get((WHOLE, TREES[0]), [])]
         births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
         newest = max([*awake, *births], default=0)
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
-        is_balanced = has_log_link(self.loss)  # whose predictions of all rows have their total
+        is_balanced = has_log_link(self.loss)  # the total predicted by trees of all rows is needed
         if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
             for pending in self.pending:
                 pending.takeover = rows
@@ -225,7 +225,7 @@ class Growth(Part):
         self._take_over(rows)
 
     def reduce(self) -> None:
-        """Keep only the state for predictions: frozen generations, and digests of the rows that are known."""
+        """Keep only the state for predictions: frozen generations, and digests of known rows."""
         observations = [generation.observations for *_, generation in self.generations()]
         super().reduce()
         self.awake = {key: [generation.frozen() for generation in same_kind] for key, same_kind in self.awake.items()}
@@ -233,7 +233,7 @@ class Growth(Part):
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
     def _inherited(self, clock: int, kind: str) -> Inherited:
-        """Settings that the newest generation of a clock and kind, even one that does not predict yet, passes on."""
+        """Settings inherited from the newest generation of a clock and kind, even if it does not predict yet."""
         births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
         newest = [generation for birth in births if (generation := birth.result()) is not None]
         generations = [*newest, *self.awake.get((clock, kind), [])]
@@ -241,25 +241,26 @@ class Growth(Part):
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
-        seen = self.columns.grown_on()
-        self.has_texts = seen is None
-        if not seen or not self.whole.rows or self.n_classes > MOST_CLASSES:
+        column_keys = self.columns.grown_on()
+        self.has_texts = column_keys is None
+        if not column_keys or not self.whole.rows or self.n_classes > MOST_CLASSES:
             return
         for reservoir in (self.whole, self.recent):
             reservoir.widen(self.columns.completed(reservoir.columns))
-        keys = np.sort(np.array(seen, np.int64))
+        keys = np.sort(np.array(column_keys, np.int64))
         kept = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        before = {kind: self._inherited(clock, kind) for kind in kinds}
-        # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
+        inherited = {kind: self._inherited(clock, kind) for kind in kinds}
+        # No trials on windows, since the next rows are too similar to the latest ones; nor if memory is short, since
+        # trials may make trees larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
         birth = Birth(event.birth, clock, keys, kept, self.n_classes, self.loss, self.signs)
-        begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
+        submit = threads.beside if at_last or event.takeover > event.birth else threads.now
+        grown = {kind: submit(Generation.grown, birth, kind, inherited[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:
-        """Let generations predict from now on if the row of their takeover has come."""
+        """Let pending generations predict from now on if their takeover is due."""
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
             for kind, future in pending.grown.items():
                 generation = future.result()
@@ -270,7 +271,7 @@ class Growth(Part):
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
 
     def put_to_sleep(self) -> str | None:
-        """Give up what takes memory and predicts least; returns its name, None if only boosted trees are left."""
+        """Free memory by giving up the least useful part; returns its name, None if only boosted trees are left."""
         if (n := self.whole.n_kept // 2) >= FEWEST_KEPT:
             self.whole.keep(n)
             return f"half of the rows that trees are grown on, of which {n:,} are kept"
@@ -291,6 +292,6 @@ class Growth(Part):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its parts, and of a copy of the rows kept, which generations are grown on; not of those."""
+        """Bytes of its parts, and of a copy of the kept rows for growing; pending generations do not count."""
         arrays = [self.columns, self.whole, self.recent, *(generation for *_, generation in self.generations())]
         return size_of(arrays) + sum(map(size_of, self.whole.kept(1).values())) * self.whole.n_kept

@@ -15,7 +15,7 @@ TOGETHER = 64  # rows that are recorded at once
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """NamedTuples of rows, concatenated; other fields are taken from the first."""
+    """Concatenate NamedTuples of rows; fields that are not arrays or rows are taken from the first one."""
     first = parts[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(parts)
@@ -27,27 +27,27 @@ def joined(parts: Sequence[Any]) -> Any:
 class LearnedRows(NamedTuple):
     """Rows that were predicted, and then learned by members and mixture."""
 
-    members: Any  # tunefree.pool.members.Members, that learned them
+    members: Any  # tunefree.pool.members.Members that learned them
     X: Any  # block of rows
     observed: Any  # the rows as generations see them, tunefree.pool.growth.Observed
     predictions: np.ndarray  # (n, M, K) of the members
-    mixed: np.ndarray  # (n, K) of the mixture
+    mixed: np.ndarray  # (n, K) predictions of the mixture
     y: np.ndarray  # (n,)
     weight: np.ndarray  # (n,)
-    relative: np.ndarray  # (n,) weights relative to those before in the row's context
-    judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
-    numbers: np.ndarray  # (n,) rows learned with each
+    relative: np.ndarray  # (n,) weights relative to earlier ones in the row's context
+    judging: np.ndarray  # (n,) relative weights of rows that judge the mixture, one row in a run of a group; else 0
+    numbers: np.ndarray  # (n,) number of learned rows up to and including each
     contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
     groups: np.ndarray | None  # (n,) digests of their groups
-    units: list[Units]  # of the scores of each context
+    units: list[Units]  # units of the scores in each context
 
     def at(self, rows: np.ndarray) -> LearnedRows:
-        """Some of the rows, without what generations and members made of them."""
+        """Some of the rows, without ``observed`` and ``predictions``."""
         arrays = {name: value[rows] for name, value in self._asdict().items() if isinstance(value, np.ndarray)}
         return self._replace(X=rows_at(self.X, rows), **arrays | {"observed": None, "predictions": None})
 
     def judging_in(self, context: int) -> LearnedRows:
-        """The rows, where rows of other contexts judge nothing."""
+        """The rows, with weights 0 for rows of other contexts."""
         is_of_it = self.contexts == context
         relative, judging = (np.where(is_of_it, weights, 0.0) for weights in (self.relative, self.judging))
         return self._replace(relative=relative, judging=judging)
@@ -59,7 +59,7 @@ class LearnedRows(NamedTuple):
 
 
 class Ledger:
-    """Learned rows that wait to be recorded, which must not depend on how rows come in blocks.
+    """Learned rows that wait to be recorded; records must not depend on the blocks in which rows arrive.
 
     >>> class Few(NamedTuple):
     ...     y: np.ndarray
@@ -75,13 +75,13 @@ class Ledger:
         self.waiting, self._n = list[Any](), 0
 
     def add(self, rows: Any, n: int) -> bool:
-        """Add rows, whose memory is not written to later; returns whether there are enough to be recorded."""
+        """Add rows, whose arrays must not be written to later; returns whether there are enough to be recorded."""
         self.waiting.append(rows)
         self._n += n
         return self._n >= TOGETHER
 
     def flush(self, *observers: Callable[[Any], None]) -> None:
-        """Let observers, one after the other, record the rows, which no longer wait."""
+        """Pass the waiting rows to each observer in turn, and empty the ledger."""
         waiting, self.waiting, self._n = self.waiting, [], 0
         if waiting:
             rows = waiting[0] if len(waiting) == 1 else joined(waiting)

@@ -1,4 +1,4 @@
-"""Linear learners as members of a model, the views of the rows that they share, and the members as they were."""
+"""Linear learners as members of a model, the views of rows that they share, and snapshots of the members."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, Weighte
 from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
-MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
+MOST_ABSENT = 2**17  # the largest number of rows used to learn that a new class was absent
 
 
 class Setting(NamedTuple):
@@ -38,20 +38,20 @@ class Setting(NamedTuple):
     view: str  # one of views.NAMES
 
 
-def _nothing(member: Any, value: Any) -> None:
-    """Nothing: the saved setting is only read to know the class of the learner."""
+def _restore_nothing(member: Any, value: Any) -> None:
+    """Restore nothing: the saved setting only determines the class of the learner."""
 
 
 class Member(Part):
     """A linear learner of a model, whose weights may be the averages of its iterates.
 
-    Its state and objective are as :func:`tunefree.pool.passes.learn` takes and changes them.
+    :func:`tunefree.pool.passes.learn` takes its ``state`` and ``objective`` and updates them in place.
     """
 
     setting, average, room = argument(), argument(), argument()
-    n_known, n_logged = argument(), argument()  # features and rows in the log that files have; all without these
-    learner = number(FIXED, Text(), lambda member: member.setting.learner, _nothing)
-    is_averaged = number(FIXED, Flag(), lambda member: member.average, _nothing)
+    n_known, n_logged = argument(), argument()  # numbers of features and log rows to save; None for all
+    learner = number(FIXED, Text(), lambda member: member.setting.learner, _restore_nothing)
+    is_averaged = number(FIXED, Flag(), lambda member: member.average, _restore_nothing)
     fixed_weights: np.ndarray | None = array("float64|float32", ("w", "K"), FIXED, may_be_none=True)
     fixed_units: np.ndarray | None = array("float64", ("w",), FIXED, may_be_none=True, low=0)
     state: Any = child(
@@ -72,16 +72,16 @@ class Member(Part):
 
     def __init__(self, setting: Setting, average: bool, state: Any, objective: Objective, room: int) -> None:
         self.setting, self.average, self.state, self.objective = setting, average, state, objective
-        self.room = room  # features there is capacity for; a learner may need less for all of them
-        self.log = None  # of rows, for first occurrences that are replayed; none before the first
-        self.rows, self.mass = 0, 0.0  # learned, and the weights of these
-        self.offsets = None  # (K,) added to the weights of the constant, once a class came late
+        self.room = room  # capacity in features; the state of some learners is smaller
+        self.log = None  # slopes of rows, to replay first occurrences of features; None before the first one
+        self.rows, self.mass = 0, 0.0  # number of learned rows, and sum of their weights
+        self.offsets = None  # (K,) added to the weights of the constant, once a class was added after the first rows
         self.n_known = self.n_logged = None
-        self.fixed_weights = self.fixed_units = None  # of a member that learns no more; its state knows nothing
+        self.fixed_weights = self.fixed_units = None  # weights of a member that only predicts; its state is blank
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> Member:
-        """A member that has seen no row."""
+        """A member that has learned no rows."""
         learner = averaged(ALL[setting.learner]) if average else ALL[setting.learner]
         try:
             state = learner(n_features, n_outputs, **setting.settings)
@@ -94,7 +94,7 @@ class Member(Part):
 
     @property
     def fixed(self) -> Read | None:
-        """Weights that predict, of a member that learns no more."""
+        """The weights and units of a member that only predicts; None of a member that learns."""
         if self.fixed_weights is None or self.fixed_units is None:
             return None
         return self.fixed_weights, self.fixed_units
@@ -111,36 +111,36 @@ class Member(Part):
         return name_of(self.setting)
 
     def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
-        """Reserve capacity for so many features; unless it has to be exactly so, it doubles, as copies cost time."""
+        """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
         if n_features > self.room:
             self.room = n_features if exactly else max(n_features, 2 * self.room)
             self.state = self.state.grown(self.room, n_outputs)
 
     def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
-        """Add outputs to the ``before`` so far; the margin of two classes becomes the margin of class 1.
+        """Add outputs to the present number ``before``; the margin of two classes becomes the margin of class 1.
 
-        The steepest slope so far still bounds the slopes of the new objective. A class that comes after many rows
-        begins as improbable as it was in them, and as one that was known to be absent from them.
+        The steepest slope so far still bounds the slopes of the new objective. A class that appears after many rows
+        begins with a low probability: its output begins as if it had learned the class's absence from them.
         """
         first = 1 if before == 1 else 0
-        begun, margin = self._absent(objective) if self.rows else (None, 0.0)
+        absence_learner, margin = self._absence_learner(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
         self.offsets = with_outputs(offsets[None], n_outputs, first)[0]
         self.offsets[first + before :] = margin
         mirrors = first == 1 and objective.is_softmax
         self.state = self.state.with_outputs(n_outputs, first, mirrors)
-        if begun is not None:
-            begin_outputs(self.state, begun, range(first + before, n_outputs))
+        if absence_learner is not None:
+            begin_outputs(self.state, absence_learner, range(first + before, n_outputs))
         if self.log is not None:
             self.log = with_outputs(self.log, n_outputs, first, passes.OF_ROW)
-            if mirrors:  # a replay then lets output 0 take over what the state does here
+            if mirrors:  # NaN marks rows whose replay has to mirror output 1 to output 0, as the state does here
                 self.log[:, passes.OF_ROW] = math.nan
         steepest, self.objective = self.objective.steepest, objective.copied()
         self.objective.steepest = max(steepest, objective.steepest)
 
-    def _absent(self, objective: Objective) -> tuple[Any, float]:
-        """A learner of one output, which knows from the constant alone that a class was absent from the rows so far,
-        and what its margin lacks then of the log-odds of one row among them, where margins are log-odds."""
+    def _absence_learner(self, objective: Objective) -> tuple[Any, float]:
+        """A learner of one output that learned from the constant alone that a class was absent from the rows so far;
+        and where margins are log-odds, the offset from its margin to the log-odds of one row among them."""
         margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
         if self.state is None or isinstance(self.state, Averaged):
             return None, margin
@@ -157,7 +157,7 @@ class Member(Part):
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
-        ``met`` tells what was left out of them; :meth:`replay` comes before.
+        ``met`` has the entries that were left out of the rows. :meth:`replay` has to be called before.
         """
         self.count(weight)
         met_arrays = passes.NOTHING_MET
@@ -168,36 +168,36 @@ class Member(Part):
         passes.learn(self.state, self.objective, X, y, weight, predictions, *met_arrays, self.offsets)
 
     def count(self, weight: np.ndarray) -> None:
-        """Count rows that are learned."""
+        """Add learned rows to the number of rows and the sum of weights."""
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the learner keeps nothing of features beyond the first ones, which have slots from the start."""
+        """Whether the learner has statistics of the first features only, which have slots from the start."""
         return bool(self.state.n_features < self.room)
 
     def replay(self, X: Rows, past: Past) -> None:
-        """Learn occurrences, rows of one entry each, of features that have statistics now."""
+        """Learn earlier occurrences, rows of one entry each, of features that have just got statistics."""
         if len(past.sources) and self.log is not None and not self.is_bounded:
             self._replay_into(self.state, X, past)
 
     def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
         assert self.log is not None
-        before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
-        if not before.any():
+        has_one_margin = np.isnan(self.log[past.sources, passes.OF_ROW])  # rows logged with one margin for both classes
+        if not has_one_margin.any():
             passes.replay_all(state, X, past.sources, self.log)
             return
-        for places in (np.flatnonzero(before), np.flatnonzero(~before)):
-            some = X._replace(starts=X.starts[places], ends=X.ends[places])
-            passes.replay_all(state, some, past.sources[places], self.log)
-            if before[places].any():
-                mirror(state, np.unique(past.slots[places]))
+        for indices in (np.flatnonzero(has_one_margin), np.flatnonzero(~has_one_margin)):
+            some = X._replace(starts=X.starts[indices], ends=X.ends[indices])
+            passes.replay_all(state, some, past.sources[indices], self.log)
+            if has_one_margin[indices].any():
+                mirror(state, np.unique(past.slots[indices]))
 
     def weights(self, n_features: int) -> Read:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
 
-        The others of so many features, of which a learner keeps nothing, have none.
+        d is less than ``n_features`` if the learner has statistics of the first features only.
         """
         if self.fixed is not None:
             return self.fixed
@@ -211,7 +211,7 @@ class Member(Part):
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
-        """The :meth:`weights` and units of features without a slot: rows of one entry each, numbered by slots."""
+        """Weights and units of features without a slot, from their occurrences: rows of one entry each."""
         if self.log is None or self.is_bounded:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
@@ -220,9 +220,9 @@ class Member(Part):
         return read(state)
 
     def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, by its :meth:`weights`.
+        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, from its :meth:`weights`.
 
-        ``further`` are other entries of these rows (:class:`tunefree.pool.rows.Further`), or None.
+        ``further`` has the entries of features without a slot (:class:`tunefree.pool.rows.Further`), or is None.
         """
         weights, units = read
         margins = passes.score(weights, units, X)
@@ -238,7 +238,7 @@ def with_offsets(read: Read, offsets: np.ndarray) -> Read:
     (array([[1., 0.]]), array([0.5]))
     """
     weights, units = read
-    if units[0] == 0.0:  # nothing was learned of the constant
+    if units[0] == 0.0:  # the constant has no weight yet
         units[0] = 1.0
     weights[0] += offsets * units[0]
     return weights, units
@@ -255,24 +255,24 @@ def name_of(setting: Setting) -> str:
 
 
 class LinearGroup(Part):
-    """Linear learners, or none, each on its view of the rows; members with the same view share it.
+    """Linear learners, each on its view of the rows; members with the same view share it. There may be none.
 
-    Their weights may be the averages of their iterates. If they all can replay, features may get slots by their
-    ``meetings``: wherever weights are indexed by features here, it is by slots then. Members do not see the dense
-    columns of the features that are ``monotone``. The ``latest`` rows with slots, None of rows that were learned again,
-    have with them the features that were met, None where features have the slots of their own numbers.
+    Their weights may be the averages of their iterates. If they all can replay, ``meetings`` may assign slots to
+    features, and arrays of weights are then indexed by slots instead of features. Members do not see the dense columns
+    of ``monotone`` features. ``latest`` is a pair: the latest rows, indexed by slots, or None if they were learned
+    again; and the occurrences met in them, or None where each slot is the number of its feature.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
     has_classes, hidden = argument(), argument()
-    n_known: int | None = argument()  # features that files have; all without it
+    n_known: int | None = argument()  # the number of features to save; None for all
     meetings: FirstMeetings | None = child(
         FirstMeetings,
         LEARNED,
         may_be_none=True,
         make=lambda *_: FirstMeetings(),
         read=lambda group: group.meetings if group.meetings is not None and group.meetings.first else None,
-        write=lambda group, saved: group._have_met(saved),
+        write=lambda group, saved: group._restore_meetings(saved),
     )
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Steady] = children(Steady, LEARNED, axes={"columns": "P"})
@@ -291,24 +291,24 @@ class LinearGroup(Part):
     ) -> None:
         self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self.latest = None, None
-        self.n_features_of_rows, self.n_known = n_features, None  # known from the start
+        self.n_features_of_rows, self.n_known = n_features, None  # features known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
         member_arguments = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *member_arguments) for setting in settings]
-        self.views = {}  # by name, from the first rows on; raw rows need none
-        self._weights = None  # until a member changes
-        self.n_changes = 0  # of the members so far
+        self.views = {}  # by name, from the first rows on; the raw view has no state
+        self._weights = None  # a cache that is valid until a member changes
+        self.n_changes = 0  # number of changes of members, by which others know that their copies are stale
 
     @property
     def n_columns(self) -> int | None:
-        """The number of dense columns; None before the first row, and where no member has a view."""
+        """The number of dense columns; None before the first row, and where all members have the raw view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
-        """Reserve capacity for at least so many features, as far as they have slots, or for slots that may be given.
+        """Reserve capacity for the slots of at least ``n_features`` features, and for at least ``n_slots`` slots.
 
-        It doubles, unless it has to be of so many slots ``exactly``.
+        Capacity doubles, unless ``exactly`` so many slots are wanted.
         """
         if n_features:
             self.n_features = max(self.n_features, self.n_slots(n_features))
@@ -321,7 +321,7 @@ class LinearGroup(Part):
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
     def settle(self) -> tuple[Past | None, Any]:
-        """Learn all occurrences that are kept, and from now on each feature at once; these, as they were given."""
+        """Learn all kept occurrences, and return them with their raw rows; from now on features get slots at once."""
         past = None if self.meetings is None else self.meetings.settle()
         if self.meetings is None or past is None:
             return None, None
@@ -338,7 +338,7 @@ class LinearGroup(Part):
         return weights, units
 
     def forget(self, features: np.ndarray) -> None:
-        """Forget some features, whose slots have the same numbers."""
+        """Forget features; there must be no ``meetings``, so that slots are the numbers of features."""
         assert self.meetings is None
         self.complete()
         for member in self.members:
@@ -347,19 +347,19 @@ class LinearGroup(Part):
     def reduce(self) -> None:
         """Keep only the state for predictions.
 
-        Features without a slot stay rows' slopes in the log: as weights they would take K numbers each.
+        Features without a slot stay in the log, as the slopes of their rows: weights would take K numbers each.
         """
         for member in self.members:
             member.fix(self.n_features, self.n_outputs)
         self.complete()
 
-    def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
-        """Give slots to features of rows, which are in some views, and replay first occurrences."""
-        met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
+    def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
+        """Give slots to the features of rows, given by view, and replay first occurrences."""
+        met = None if self.meetings is None else self.meetings.meet(by_view["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
-            for view in seen.keys() - {"raw"}:
-                seen[view] = self.meetings.shown(met, view, seen[view])
-            seen["raw"] = met.X
+            for view in by_view.keys() - {"raw"}:
+                by_view[view] = self.meetings.shown(met, view, by_view[view])
+            by_view["raw"] = met.X
             self.reserve(self.meetings.first, met.n_slots)
             self._replay(met.past)
         return met
@@ -372,9 +372,9 @@ class LinearGroup(Part):
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
     def learn(self, rows: LabelledRows, again: bool = False) -> np.ndarray:
-        """Learn rows with classes or numbers; predictions (M, n, K) of members, for each row before it is learned.
+        """Learn rows with classes or numbers; returns predictions (M, n, K) of members before each row is learned.
 
-        If they were learned before, ``again``, views learn nothing from them.
+        Views do not learn from rows that come ``again``.
         """
         X, y, weight = rows[:3]
         if self.has_classes and self.n_outputs == 1:
@@ -383,13 +383,14 @@ class LinearGroup(Part):
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self.complete()
         shown, learns = hidden(X, self.hidden), np.zeros(len(y)) if again else weight
-        seen = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in self._view_names - {"raw"}}
-        met = self._meet(seen, weight)
+        views = self._view_names - {"raw"}
+        by_view = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in views}
+        met = self._assign_slots(by_view, weight)
         names = self._view_names if again else self._view_names | {"raw"}
-        entries = {view: entries_of(seen[view]) for view in names}
+        entries = {view: entries_of(by_view[view]) for view in names}
         self.latest = entries.get("raw"), met
         if len(self.hidden):
-            entries["raw"] = entries_of(hidden(seen["raw"], self.hidden))
+            entries["raw"] = entries_of(hidden(by_view["raw"], self.hidden))
         threads.each(
             lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),
@@ -401,30 +402,30 @@ class LinearGroup(Part):
         return predictions
 
     def present(self, X: Any = None) -> LinearSnapshot:
-        """The members as they are now, until they learn; rows, if any are to be predicted, bring their views."""
+        """The members as they are now, valid until they learn; views that are missing are made for rows ``X``."""
         for name in () if X is None else self._view_names - {"raw"}:
             self._view(name, X)
         return LinearSnapshot(self, self._reads(), self.views, (MOST, MOST))
 
     def snapshot(self) -> LinearSnapshot:
-        """The members as they are now: their predictions stay the same to the bit while the group learns on."""
-        reads, self._weights = self._reads(), None  # they are the snapshot's from here on
+        """A snapshot of the members, whose predictions stay the same to the bit while the group learns."""
+        reads, self._weights = self._reads(), None  # the snapshot owns these arrays from now on
         counts = (0, 0) if self.meetings is None else (self.n_features, self.meetings.n_logged)
         return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
 
     @property
     def _view_names(self) -> set[str]:
-        """The views that members have."""
+        """The names of the views of all members."""
         return {member.setting.view for member in self.members}
 
     def _view(self, name: str, X: Any) -> Steady:
-        """The view of this name, of rows like these."""
+        """The view of this name; it is made for rows like ``X`` if it is missing."""
         if name not in self.views:
             self.views[name] = Steady.create(X.numbers.shape[1])
         return self.views[name]
 
     def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each member its weights (d, K) relative to the units (d,) of the features in its view."""
+        """For each member, its weights (d, K) and the units (d,) of the features in its view."""
         if self._weights is None:
             self._weights = [member.weights(self.n_features) for member in self.members]
         return self._weights
@@ -435,10 +436,9 @@ class LinearGroup(Part):
         self.complete()
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Add a class, from which on members have ``n_outputs`` outputs and this objective.
+        """Add a class; members then have ``n_outputs`` outputs and this objective.
 
-        A second class needs no further margin. A third one turns one into three, in which the old one is that of class
-        1.
+        A second class needs no new margin. A third one turns one margin into three: the old one is that of class 1.
         """
         if n_outputs > self.n_outputs:
             for member in self.members:
@@ -447,30 +447,30 @@ class LinearGroup(Part):
             self.complete()
 
     def prepare(self) -> None:
-        """Drop spare capacity, which depends on how rows came in blocks, before a file is written."""
+        """Exclude spare capacity, which depends on the blocks in which rows came, before a file is written."""
         for member in self.members:
             member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
             member.n_logged = None if self.meetings is None else min(self.meetings.n_logged, LOGGED)
         if self.meetings is not None:
             self.meetings.n_known = self.n_known
 
-    def _have_met(self, meetings: FirstMeetings | None) -> None:
-        """Have slots for features that were met; dense numbers have slots, however many there are."""
+    def _restore_meetings(self, meetings: FirstMeetings | None) -> None:
+        """Take over restored meetings and reserve capacity for their slots and for those of dense columns."""
         if meetings is not None:
             self.meetings = meetings
             self.reserve(max(self.n_features_of_rows, len(meetings.slot_of)))
 
     def complete(self) -> None:
-        """Take note that the weights of members are others than before."""
+        """Note that the weights of members have changed: cached weights are stale."""
         self._weights, self.n_changes = None, self.n_changes + 1
 
 
 class LinearSnapshot(Part):
-    """The members of a group with the weights, objectives, views and slots that they had.
+    """The members of a group with the weights, objectives, views and slots of one moment.
 
-    It asks the group about features that occurred once, so it is right as long as the group keeps its members and
-    outputs, and of such features as long as the group has the rows in which they were met. Its ``counts`` are slots of
-    features, and rows in which some features were met first: features that occurred later count nothing.
+    It reads features without a slot from the group. So it is valid as long as the group keeps its members and outputs,
+    and includes such a feature as long as the log of the group has its rows. ``counts`` are the number of slots, and
+    the number of rows with first occurrences, at that moment: features that occurred later have no effect.
     """
 
     group: LinearGroup = argument()
@@ -488,7 +488,7 @@ class LinearSnapshot(Part):
         self.objectives = [member.objective.copied() for member in group.members]
 
     def check(self) -> None:
-        """Raise a ModelError unless there are weights of all members, of as many outputs."""
+        """Raise a ModelError unless there are weights of all members, for all outputs."""
         members, n_outputs = self.group.members, self.group.n_outputs
         if {len(self.reads), len(self.objectives)} != {len(members)} or len(self.counts) != 2:
             raise ModelError("a copy has not the members")
@@ -496,9 +496,9 @@ class LinearSnapshot(Part):
             raise ModelError("a copy has not the weights of its members")
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions (M, n, K) of the members for rows."""
-        group, (seen, further) = self.group, self._seen(X)
-        entries = {view: entries_of(seen[view]) for view in {member.setting.view for member in group.members}}
+        """Predictions (M, n, K) of the members."""
+        group, (by_view, further) = self.group, self._rows_by_view(X)
+        entries = {view: entries_of(by_view[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
         def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
@@ -511,30 +511,30 @@ class LinearSnapshot(Part):
 
     def weighted_rows(self, X: Any) -> list[WeightedRows]:
         """Rows as each of the members sees them."""
-        seen, further = self._seen(X)
+        by_view, further = self._rows_by_view(X)
         pairs = zip(self.group.members, self.reads, strict=True)
-        return [WeightedRows(seen[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
+        return [WeightedRows(by_view[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
-        """An array (d, ...) by feature in the order of the weights of members."""
+        """An array (d, ...) by feature, reordered like the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
 
-    def _seen(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
-        """Rows by view, whose features have slots; and for each member their entries without one, with their weights.
+    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+        """Rows by view, with slots instead of features; and a function of a member for entries without a slot.
 
-        See :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
+        For these entries see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
         """
         X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
-        seen = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
+        by_view = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
         if meetings is None:
-            return seen, lambda member: None
-        in_slots = {view: meetings.in_slots(rows) for view, rows in seen.items()}
+            return by_view, lambda member: None
+        in_slots = {view: meetings.in_slots(rows) for view, rows in by_view.items()}
         alone = meetings.alone_in(X, *self.counts)
         if alone is None:
             return in_slots, lambda member: None
-        kept = [view for view in seen if view in meetings.values]
-        rows = {view: (alone.rows(seen[view]), meetings.replayed(alone.past, view)) for view in kept}
+        kept = [view for view in by_view if view in meetings.values]
+        rows = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
 
         def further(member: Any) -> Further | None:
             if member.setting.view not in rows:

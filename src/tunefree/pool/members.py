@@ -1,4 +1,4 @@
-"""The members of the pool: online learners and generations, each with places in the mixture."""
+"""The members of the pool: online learners and generations, each with positions in the mixture."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MOST_MEMBERS = 1000
 
 
 class Ahead(NamedTuple):
-    """Predictions of rows of some groups before any of these rows is learned."""
+    """Predictions of rows in runs of groups before any of these rows is learned."""
 
     predictions: np.ndarray  # (n, M, K) by members
-    mixed: np.ndarray  # (n, K)
+    mixed: np.ndarray  # (n, K) by the mixture
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
-    groups: np.ndarray  # (n,) uint64
-    rows: int  # learned before
+    groups: np.ndarray  # (n,) uint64 digests of the groups
+    rows: int  # number of rows learned before
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
@@ -47,13 +47,13 @@ class Ahead(NamedTuple):
 
 
 class Members(Part):
-    """Online learners, a group of linear ones, and generations, whose trees are of some kinds.
+    """Online learners (a group of linear learners) and generations, whose trees are of several kinds.
 
-    There are ``n_classes`` known from the start, 0 for numbers, which have a ``loss``. The ``names`` are in the order
-    of the places in the mixture, and ``slots`` has the place of each slot. There is no ``growth`` from the birth on at
-    which rows were found to be those of texts. ``seen`` has the latest observations, or groups, that were learned.
-    ``signs`` are those of monotone columns, by their features: 1 where predictions rise, -1 where they fall. With any,
-    nothing learns on leaves, and the mixture keeps the order of its members.
+    ``n_classes`` are known from the start; it is 0 for numbers, which have a ``loss``. ``names`` are in the order of
+    positions in the mixture, and ``slots`` maps each slot to its position. ``growth`` becomes None at the first birth
+    that finds rows to be texts. ``seen`` has the latest learned observations or groups. ``signs`` of monotone columns,
+    by feature, are 1 where predictions rise and -1 where they fall. With monotone columns, nothing learns on leaves,
+    and the mixture keeps the order of its members.
     """
 
     linear, n_classes, loss, signs = argument(), argument(), argument(), argument()
@@ -75,7 +75,7 @@ class Members(Part):
 
     @property
     def width(self) -> int:
-        """Classes that the mixture knows, at least two; 0 for numbers."""
+        """The number of classes of the mixture, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
 
     @property
@@ -84,31 +84,31 @@ class Members(Part):
         return has_log_link(self.loss)
 
     def begin(self, X: Block, has_groups: bool) -> None:
-        """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
+        """Keep only the linear members for rows like ``X``: some are only for words, others only for columns."""
         self.has_groups = has_groups
         others = OF_TEXTS if X.numbers.shape[1] or X.codes.shape[1] else OF_TABLES
         self.keep([m for m, member in enumerate(self.linear.members) if member.setting not in others])
 
     def keep(self, stays: list[int]) -> None:
-        """Go on with these of the online members; the places of the others in the mixture sleep."""
+        """Keep only the online members with these indices; the positions of the others in the mixture sleep."""
         self.linear.keep(stays)
         self.online_places = [self.online_places[m] for m in stays]
 
     @property
     def places_as_born(self) -> list[int]:
-        """The places in the mixture of generations of all rows as they were born."""
+        """Positions in the mixture of the generations of all rows as they were born."""
         return [place for slot, place in self.slots.items() if slot.clock == WHOLE and slot.is_as_born]
 
     @property
     def places_awake(self) -> list[int]:
-        """The places in the mixture of members that predict."""
+        """Positions in the mixture of the members that predict."""
         awake = self.growth.awake if self.growth is not None else {}
         ages = {key: len(same_kind) for key, same_kind in awake.items()}
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
         return [*self.online_places, *slots]
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
-        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
+        """Add a class; online members then have ``n_outputs`` outputs and this objective."""
         self.n_classes += 1
         self.linear.add_class(objective, n_outputs)
         if self.growth is not None:
@@ -117,7 +117,7 @@ class Members(Part):
                 generation.know(self.width)
 
     def know_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """Which rows (n,) are of groups that are known, and remember the groups of rows of a weight above 0."""
+        """A mask (n,) of rows whose groups are known; then remembers the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
         run_groups = groups[starts]
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
@@ -125,9 +125,9 @@ class Members(Part):
         return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
     def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
-        """See rows that are learned next: as generations see them, and which (n,) are known.
+        """Observe the rows to be learned next: returns them as generations see them, and a mask (n,) of known rows.
 
-        Rows of groups were predicted ``ahead``.
+        Rows with groups were predicted ``ahead``.
         """
         if self.growth is None:
             observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
@@ -142,31 +142,31 @@ class Members(Part):
         return observed, is_known | self.seen.add(observed.digests, weight)
 
     def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
-        """Predictions (n, M, K) of rows to come; generations see ``matrix``."""
+        """Predictions (n, M, K) of future rows; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
         return predictions_of(self, self.linear.present(X).predict(X), self.generations(), matrix)
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
-        """Clock, kind, age and generation of all awake."""
+        """Clock, kind, age and generation, for each generation awake."""
         return () if self.growth is None else self.growth.generations()
 
     def reduce(self) -> None:
-        """Keep only the state for predictions; the newest generation has the digests of all rows that are known."""
+        """Keep only the state for predictions; the newest generation takes over the digests of all known rows."""
         super().reduce()
         for *_, newest in list(self.generations())[:1]:
             newest.observations = np.union1d(newest.observations, self.seen.digests)
             self.seen.put(self.seen.digests[:0])
 
     def matrix(self, X: Any) -> np.ndarray:
-        """Rows to come (n, c) as generations see them; without columns where there are none."""
+        """Future rows (n, c) as generations see them; without generations there are no columns."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
     def asleep(self, n: int) -> np.ndarray:
-        """Predictions (n, M, K) where all sleep."""
+        """Predictions (n, M, K) where all members sleep."""
         return np.full((n, len(self.names), max(self.width, 1)), np.nan)
 
     def losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""
+        """Losses (n, M) of predictions (n, M, K); NaN for members asleep."""
         if self.loss is None:
             return -np.take_along_axis(predictions, y.astype(np.int64)[:, None, None], axis=2)[:, :, 0]
         n, n_members, _ = predictions.shape
@@ -179,29 +179,29 @@ class Members(Part):
 class MemberRows:
     """Arrays for the values of n rows in the columns that generations use, and for the predictions of members.
 
-    For one row compiled functions compute little: most of the time would go to making arrays, and to checking them in
-    some thirty calls. So these calls are a few programs (:mod:`tunefree.compiled.functions`) on arrays for n rows, with
-    functions of arrays between them. One row and many go the same way. Where rows are enough to pay for threads, each
-    generation has a program of its own.
+    Compiled functions compute little for one row: most of the time would be spent on allocating arrays, and on checking
+    them in some thirty calls. So these calls are combined into a few programs (:mod:`tunefree.compiled.functions`) on
+    arrays for n rows, with NumPy functions between them. One row and many rows take the same path. With enough rows for
+    threads, each generation has its own program.
 
-    Online members write their predictions to ``online`` (m, n, K); one that is no finite number is none. Generations
-    predict as they were born, trees ``margins`` and linear models ``scores``; ``added`` are predictions by learners
-    on leaves. ``written`` (n, M, classes) has all of them at their places in the mixture.
+    Online members write their predictions to ``online`` (m, n, K); one that is not finite counts as missing.
+    Generations as they were born write ``margins`` (trees) and ``scores`` (linear models); learners on leaves write
+    ``added``. ``written`` (n, M, classes) has all predictions at their positions in the mixture.
     """
 
     def __init__(
         self, members: Any, generations: Iterable[tuple[int, str, int, Generation]], n: int, n_columns: int
     ) -> None:
         awake = [(named[:3], named[3]) for named in generations]
-        linear = [(key, of) for key, of in awake if isinstance(of.model, Linear)]
-        grown = [(key, of) for key, of in awake if not isinstance(of.model, Linear)]
-        grown.sort(key=lambda one: bool(one[1].model.is_averaged))
+        linear = [(key, generation) for key, generation in awake if isinstance(generation.model, Linear)]
+        grown = [(key, generation) for key, generation in awake if not isinstance(generation.model, Linear)]
+        grown.sort(key=lambda pair: bool(pair[1].model.is_averaged))
         versions = [(key, 0) for key, _ in grown]
         versions += [(key, version) for key, _ in linear for version in range(len(STRENGTHS))]
-        versions += [(key, version) for key, of in grown for version, _ in enumerate(of.living, 1)]
+        versions += [(key, version) for key, generation in grown for version, _ in enumerate(generation.living, 1)]
         places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
         kept = [(version, place) for version, place in enumerate(places) if place is not None]
-        # Versions and their places that are written at once.
+        # Pairs of versions and their positions in the mixture, each pair written in one step.
         self.kept: list[tuple[Any, Any]] = [([version], [place]) for version, place in kept]
         if n < threads.FEW:
             some, kept_places = np.array(kept, np.intp).reshape(-1, 2).T
@@ -213,33 +213,34 @@ class MemberRows:
         self.predicted = np.full((len(places), n, n_outputs), np.nan)
         ends = np.cumsum([len(members.online_places), len(grown), len(linear) * len(STRENGTHS)])
         self.online, self.margins, self.scores, self.added = np.split(self.predicted, ends)
-        self.generations = [of for _, of in (*grown, *linear)]
+        self.generations = [generation for _, generation in (*grown, *linear)]
         self.born = [*self.margins[:, None], *self.scores.reshape(len(linear), len(STRENGTHS), n, n_outputs)]
-        self.leaves = [np.empty((n, len(of.model.roots)), np.int32) for _, of in grown]
-        self.are_late = any(of.n_late for of in self.generations)
-        self._begin([of for _, of in grown])
-        self._see(n_columns)
-        self.walking, self.following = self._programs(self._walking()), self._programs(self._following())
+        self.leaves = [np.empty((n, len(generation.model.roots)), np.int32) for _, generation in grown]
+        self.are_late = any(generation.n_late for generation in self.generations)
+        self._prepare_trees([generation for _, generation in grown])
+        self._set_sources(n_columns)
+        self.walk_programs = self._programs(self._walk_calls())
+        self.follow_programs = self._programs(self._follow_calls())
 
-    def _begin(self, grown: list[Generation]) -> None:
-        """Note where trees begin, which of them are averaged, and the learners on their leaves."""
+    def _prepare_trees(self, grown: list[Generation]) -> None:
+        """Prepare the start margins of trees, which of them are averaged, and the learners on their leaves."""
         self.starts = np.zeros((len(grown), 1, self.margins.shape[2]))
-        for start, of in zip(self.starts, grown, strict=True):
-            start[:] = 0.0 if of.n_late else of.model.start
-        averaged = [of.model for of in grown if of.model.is_averaged]
+        for start, generation in zip(self.starts, grown, strict=True):
+            start[:] = 0.0 if generation.n_late else generation.model.start
+        averaged = [generation.model for generation in grown if generation.model.is_averaged]
         self.trees, self.means = averaged[-1:], self.margins[len(grown) - len(averaged) :]
-        self.n_averaged = np.array([max(len(of.roots), 1) for of in averaged])[:, None, None]
-        self.least = np.array([of.least for of in averaged])[:, None, None]
-        self.living = [(part, tree) for tree, of in enumerate(grown) for part in of.living]
+        self.n_averaged = np.array([max(len(model.roots), 1) for model in averaged])[:, None, None]
+        self.least = np.array([model.least for model in averaged])[:, None, None]
+        self.living = [(part, tree) for tree, generation in enumerate(grown) for part in generation.living]
         self.trees_of_living = [tree for _, tree in self.living]
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.predict_rest = self.are_living and any(part.predicts_rest for part, _ in self.living)
         self.weight, self.targets = np.zeros(self.n), np.zeros((len(self.living), self.n))
 
-    def _see(self, n_columns: int) -> None:
-        """Know where in rows of so many columns those are that generations look at."""
+    def _set_sources(self, n_columns: int) -> None:
+        """Compute the indices, in rows of so many columns, of the columns that generations read."""
         growth = self.members.growth
-        places = [np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for of in self.generations]
+        places = [np.array(growth.columns.places(g.keys), np.intp)[g.model.sources] for g in self.generations]
         starts = n_columns * np.arange(self.n)[:, None]
         self.sources = np.concatenate([np.zeros(0, np.intp), *((starts + some).reshape(-1) for some in places)])
         edges = accumulate((self.n * len(some) for some in places), initial=0)
@@ -249,21 +250,21 @@ class MemberRows:
     def _programs(self, calls: Iterator[list[Call]]) -> list[Program]:
         return [Program([*chain(*calls)])] if self.n < threads.FEW else [Program(some) for some in calls]
 
-    def _walking(self) -> Iterator[list[Call]]:
-        """The calls in which generations predict as they were born, if they know all classes since then."""
-        for k, (of, columns, born) in enumerate(zip(self.generations, self.columns, self.born, strict=True)):
-            if of.n_late:
+    def _walk_calls(self) -> Iterator[list[Call]]:
+        """The calls in which generations predict as they were born, except those born before some class appeared."""
+        for k, (generation, columns, born) in enumerate(zip(self.generations, self.columns, self.born, strict=True)):
+            if generation.n_late:
                 continue
-            if isinstance(of.model, Linear):
+            if isinstance(generation.model, Linear):
                 features = np.ones((1 + columns.shape[1], self.n))
-                write = linear.write_features, columns, *of.model[1:4], features
-                yield [write, (linear.write_margins, features, np.ascontiguousarray(of.model.weights), born)]
+                write = linear.write_features, columns, *generation.model[1:4], features
+                yield [write, (linear.write_margins, features, np.ascontiguousarray(generation.model.weights), born)]
             else:
                 codes = np.empty(columns.shape, np.uint8)
-                walk = trees.calls_on(of.model, codes, self.leaves[k], born[0])
-                yield [(bins.write_codes, of.model.bins, columns, codes), *walk]
+                walk = trees.calls_on(generation.model, codes, self.leaves[k], born[0])
+                yield [(bins.write_codes, generation.model.bins, columns, codes), *walk]
 
-    def _following(self) -> Iterator[list[Call]]:
+    def _follow_calls(self) -> Iterator[list[Call]]:
         """The calls in which learners on leaves predict and learn."""
         rest = np.zeros(self.margins.shape[1:])
         for (part, tree), targets, written in zip(self.living, self.targets, self.added, strict=True):
@@ -280,23 +281,23 @@ class MemberRows:
             threads.each(lambda program: program.run(), [(program,) for program in programs], self.n)
 
     def walk(self, matrix: np.ndarray) -> None:
-        """Let generations predict rows (n, c) as they were born."""
+        """Let the generations as they were born predict rows (n, c)."""
         matrix.take(self.sources, out=self.gathered, mode="clip")
         self.margins[:], self.scores[:] = self.starts, 0.0
-        self._run(self.walking)
+        self._run(self.walk_programs)
         for averaged in self.trees:
             self.means[:] = trees.margins_of_means(averaged, self.means / self.n_averaged, self.least)
-        for k, of in enumerate(self.generations if self.are_late else ()):
-            if of.n_late:
-                columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(of.keys)])
-                leaves, self.born[k][:] = of.predict_as_born(columns)
-                for tree_leaves in self.leaves[k : k + 1]:  # none of linear models
+        for k, generation in enumerate(self.generations if self.are_late else ()):
+            if generation.n_late:
+                columns = np.ascontiguousarray(matrix[:, self.members.growth.columns.places(generation.keys)])
+                leaves, self.born[k][:] = generation.predict_as_born(columns)
+                for tree_leaves in self.leaves[k : k + 1]:  # empty for linear models
                     tree_leaves[:] = leaves
 
     def follow(self, y: Any = None, weight: Any = 0.0) -> None:
-        """Let learners on leaves predict rows that walked, and learn each of a weight above 0 after that.
+        """Let learners on leaves predict the rows of :meth:`walk`, and then learn each row of a weight above 0.
 
-        ``y`` are their classes or numbers, if some are to be learned.
+        ``y`` are the classes or numbers of the rows; None if none is to be learned.
         """
         self.weight[:] = weight
         if y is not None:
@@ -306,7 +307,7 @@ class MemberRows:
             else:
                 self.targets[:] = np.where(y == 1.0, 1.0, -1.0) if self.has_two else y
         self.added[:] = 0.0
-        self._run(self.following)
+        self._run(self.follow_programs)
         if not self.are_living:
             for (part, tree), sums in zip(self.living, self.added, strict=True):
                 sums[:] = part.corrected(self.margins[tree], sums)
@@ -314,16 +315,16 @@ class MemberRows:
             self.added[:] = finite_sum(self.added, self.margins[self.trees_of_living])
 
     def write(self) -> None:
-        """Write down what all members predict at their places."""
+        """Write the predictions of all members to their positions."""
         self.written.fill(np.nan)
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
         if self.n < threads.FEW:
-            self._place(*self.kept[0])
+            self._write_versions(*self.kept[0])
         else:
-            threads.each(self._place, self.kept, self.n)
+            threads.each(self._write_versions, self.kept, self.n)
 
-    def _place(self, versions: Any, places: Any) -> None:
+    def _write_versions(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]
         if self.members.loss is None:
             margins = predictions.reshape(-1, predictions.shape[2])
@@ -339,9 +340,9 @@ def predictions_of(
     y: Any = None,
     weight: Any = 0.0,
 ) -> np.ndarray:
-    """Predictions (n, M, K) of rows by online members, (m, n, K), and by generations, which see the matrix (n, c).
+    """Predictions (n, M, K): those of online members (m, n, K), and of generations for rows in a matrix (n, c).
 
-    Generations learn rows of a weight above 0, with their classes or numbers, if there are any.
+    Generations then learn rows of a weight above 0, if their classes or numbers ``y`` are given.
     """
     rows = MemberRows(members, generations, *matrix.shape)
     rows.online[:] = online

@@ -1,11 +1,10 @@
 """A model: it predicts each row of a stream before it learns it.
 
-The command line, the streaming fit and the estimators share it. It takes rows and raw targets, notices new classes at
-the very row where they first appear, and reserves room for new features. It consists of linear learners
-(:mod:`tunefree.pool.linear_group`), a predictor, and the record of the first pass
-(:mod:`tunefree.pool.first_pass`). The predictor is the pool (:mod:`tunefree.pool.pool`), a single learner
-(:mod:`tunefree.pool.single`), or that of the family of a learner that is not linear
-(:class:`tunefree.pool.rows.Family`).
+The command line, the streaming fit and the estimators share this class. A model takes rows and raw targets, adds a new
+class at the first row that has it, and reserves capacity for new features. It consists of linear learners
+(:mod:`tunefree.pool.linear_group`), a predictor, and the record of the first pass (:mod:`tunefree.pool.first_pass`).
+The predictor is the pool (:mod:`tunefree.pool.pool`), a single learner (:mod:`tunefree.pool.single`), or the predictor
+of a learner that is not linear (:class:`tunefree.pool.rows.Family`).
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ from tunefree.pool.waiting import Waiting
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # the constant and one more
-OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
-OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
+OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # options saved as JSON unchanged
+OF_MODEL = ("classes", "n_features")  # attributes of the model saved as JSON unchanged
 
 
 def last_class(classes: Sequence[Any]) -> Any:
-    """The class that is sorted last of two, whose probability rises with a monotone column; None for other models."""
+    """The last of two sorted classes, whose probability rises with a monotone column; None for other models."""
     first, second = classes if len(classes) == 2 else (None, None)
     return first if type(first) is type(second) and first is not None and second < first else second
 
 
 def whole(change: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that changes a model: one that was left in the middle of it refuses to go on.
+    """Decorate a method that changes a model: after an unexpected error in it, the model refuses to go on.
 
-    Errors of the package are raised between pieces, where a model can go on.
+    Errors of this package are raised between pieces, so a model can go on after them.
     """
 
     @wraps(change)
@@ -73,14 +72,15 @@ def whole(change: Callable[..., Any]) -> Callable[..., Any]:
 class Model(ScoredModel):
     """A model that learns.
 
-    Its ``options`` are chosen by ``task``, ``learner``, ``loss``, ``average`` and others, see
-    :class:`tunefree.pool.options.ModelOptions`. Labels in ``classes`` are known beforehand, in the order of the
-    outputs; others are appended as they appear. So are ``n_features``, the constant included.
+    Its ``options`` are ``task``, ``learner``, ``loss``, ``average`` and others, see
+    :class:`tunefree.pool.options.ModelOptions`. ``classes`` are the labels known in advance, in the order of the
+    outputs; new labels are appended as they appear. ``n_features`` counts the known features including the constant,
+    and grows likewise.
 
-    There are ``linear`` members, or none, which the ``predictor`` lets learn, and of whose predictions it makes one;
-    and the ``record`` of the first pass. It ``has_weights`` if one learner predicts alone, linear in the features of
-    its view. The ``loss_is_log_loss`` if that of a class is minus the logarithm of its probability. A model that was
-    ``ended_by`` an error in the middle of rows has its type.
+    The ``predictor`` trains the ``linear`` members, if there are any, and combines their predictions; ``record`` is the
+    record of the first pass. A model ``has_weights`` if it is one learner that is linear in the features of its view.
+    ``loss_is_log_loss`` if the loss of a class is minus the logarithm of its probability. ``ended_by`` is the type of
+    the error that ended learning in the middle of rows.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
@@ -91,7 +91,7 @@ class Model(ScoredModel):
     (['no', 'yes'], array([-2.,  4.]))
     """
 
-    kind = "linear"  # of models, see tunefree.model_files.trained
+    kind = "linear"  # kind of model, see tunefree.model_files.trained
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Model(ScoredModel):
         self.n_features = max(n_features, FEWEST_FEATURES)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
-        monotone_features = [one.feature for one in self.monotone]
+        monotone_features = [column.feature for column in self.monotone]
         self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
@@ -129,18 +129,18 @@ class Model(ScoredModel):
         return Single(self.linear, n_classes if options.is_calibrated else None)
 
     def _signs(self) -> dict[int, int]:
-        """Signs of monotone columns by their features, for the class that members take for the second one."""
+        """Signs of monotone columns by feature, for the class that is the second one for the members."""
         turn = -1 if self.classes[:1] == [last_class(self.classes)] else 1
-        return {one.feature: turn * one.sign for one in self.monotone}
+        return {column.feature: turn * column.sign for column in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
-        """Raise a DataError if these are more than two classes where columns are monotone."""
+        """Raise a DataError if columns are monotone and there are more than two classes."""
         if self.monotone and len(classes) > 2:
             problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
             raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
 
     def _parts(self) -> dict[str, Part]:
-        """The learned parts, by their names in files."""
+        """The learned parts by their names in model files."""
         return {"linear": self.linear, "predictor": self.predictor, "record": self.record}
 
     def _check_whole(self) -> None:
@@ -150,7 +150,7 @@ class Model(ScoredModel):
             raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
     def check_learns(self, again: bool = False) -> None:
-        """Raise a ModelError if it learns no more, or no rows ``again``."""
+        """Raise a ModelError if the model cannot learn, or cannot learn rows ``again``."""
         if self.predictor.only_predicts:
             raise ModelError("this model only predicts; go on from the model that it was made of")
         if again and self.options.is_pool:
@@ -158,7 +158,7 @@ class Model(ScoredModel):
 
     @property
     def pool(self) -> Any:
-        """The pool, after all rows that were learned are recorded; None of a single learner."""
+        """The pool, with all learned rows recorded; None for a single learner."""
         if not isinstance(self.predictor, Pool):
             return None
         self.predictor.flush()
@@ -166,19 +166,20 @@ class Model(ScoredModel):
 
     @property
     def objective(self) -> Any:
-        """The function of margins and targets that gives predictions and losses."""
+        """The objective, which computes predictions and losses from margins and targets."""
         if self.task == "classification" and self.options.is_mixed:
             return objective_of_mixture(self.n_outputs)
         return self._online_members()[0].objective
 
     def _online_members(self) -> list[Any]:
-        """The linear members, or the members of the learner's family where it is not linear."""
+        """The linear members, or the members of a learner that is not linear."""
         return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
-        """Reserve capacity for at least so many features, and statistics of so many.
+        """Reserve capacity for at least ``n_features`` features, and statistics for at least ``n_slots`` slots.
 
-        It doubles, unless it has to be of so many statistics ``exactly``. None are copied while rows are learned.
+        Capacity doubles, unless ``exactly`` so many slots are asked for. Statistics are not copied while rows are
+        learned.
         """
         self.check_learns()
         if n_features:
@@ -209,25 +210,24 @@ class Model(ScoredModel):
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
         evaluation_weight : (n,) array, optional
-            Weights with which members are evaluated and probabilities calibrated, ``weight`` if None; 0 for rows that
-            were learned before.
+            Weights for the evaluation of members and the calibration of probabilities, ``weight`` if None; 0 for rows
+            that were learned before.
         again : bool, default False
             Whether the rows were learned before; then views and certificates learn nothing from them.
         groups, mass : (n,) arrays, optional
-            For a pool, see :meth:`tunefree.pool.pool.Pool.learn`. Runs of rows of one group must not be cut between two
-            calls.
+            For a pool, see :meth:`tunefree.pool.pool.Pool.learn`. A run of rows of one group must be in one call.
 
         Returns
         -------
         predictions : (n, K) array
             Predictions made before each row was learned: margins for classification.
         row_losses : (n,) array
-            The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
-            of the size of targets. NaN for rows that all members keep back, see ``take_late_losses`` of the family.
+            The loss of each row. NaN in regression for rows before the first learned target, when the size of targets
+            is unknown. NaN for rows that all members keep back, see ``take_late_losses`` of the predictor.
         """
         self.check_learns(again)
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
-        if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
+        if reach(X) > self.n_features:  # compiled passes would write beyond the end of the members' arrays
             self.reserve(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
         rows, start = LabelledRows(X, codes, weight, evaluation_weight, groups, mass), 0
@@ -244,13 +244,13 @@ class Model(ScoredModel):
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
 
     def _record(self, rows: LabelledRows, margins: np.ndarray, again: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
+        """Predictions and losses of rows; adds them to the record of the first pass unless they come again."""
         is_kept_back, is_unknown = np.isnan(margins[:, 0]), np.zeros(len(margins), bool)
         margins[is_kept_back] = 0.0
         if self.task == "classification":
             targets = self.targets_of(rows.y)
         else:
-            targets = rows.y.copy()  # which others may write to before it is recorded
+            targets = rows.y.copy()  # the caller may write to the array before it is recorded
             if not again:
                 means = self.record.targets.add(rows.weight, rows.y)
                 is_unknown = np.isnan(means)
@@ -268,33 +268,33 @@ class Model(ScoredModel):
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
-        """Margins (n, K) of log-probabilities, one of up to two classes; other predictions as they are."""
+        """Margins (n, K) from log-probabilities, one margin for up to two classes; other predictions unchanged."""
         if self.task == "classification" and predictions.shape[1] > self.n_outputs:
             return predictions[:, 1:] - predictions[:, :1]
         return predictions
 
     @whole
     def freeze(self) -> None:
-        """No more rows are expected: a pool grows its last trees, and members learn rows that they kept back."""
-        for one in self.monotone:
+        """Finish learning: a pool grows its last trees, and members learn the rows that they kept back."""
+        for monotone in self.monotone:
             growth = self.pool.members.growth
             if growth is None or growth.whole.n_kept < 2:
                 break
-            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([one.feature])))["columns"].T
+            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([monotone.feature])))["columns"].T
             if (column == column[0]).all():
                 problem = "is monotone, and has the same value in all rows"
-                raise DataError(problem, column=one.name, remedy="leave it out of `monotone`")
+                raise DataError(problem, column=monotone.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
     def begin_pass(self) -> None:
-        """Rows that were learned come again; features are learned from now on when they are first met."""
+        """Begin another pass over learned rows; from now on features get slots at their first occurrence."""
         self.check_learns(again=True)
         self.record.replay(*self.linear.settle(), self.objective)
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
-        """Add a class; a third one turns one margin into three, and the old margin becomes the margin of class 1."""
+        """Add a class; a third class turns one margin into three, and the old margin becomes the margin of class 1."""
         check_room(len(self.classes))
         self._check_monotone([*self.classes, label])
         before = self.n_outputs
@@ -320,7 +320,7 @@ class Model(ScoredModel):
         return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of features in units of their size."""
+        """Weights (d, K) of features, relative to the units of the features."""
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
         return self.linear.weights(self.n_features)[0]
@@ -339,7 +339,7 @@ class Model(ScoredModel):
         header: dict[str, Any] = {name: getattr(self.options, name) for name in OPTIONS}
         header |= {name: getattr(self, name) for name in OF_MODEL}
         header |= {"kinds": [*self.options.kinds]} if self.options.kinds else {}
-        header |= {"monotone": [one._asdict() for one in self.monotone]} if self.monotone else {}
+        header |= {"monotone": [column._asdict() for column in self.monotone]} if self.monotone else {}
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
@@ -358,24 +358,24 @@ class Model(ScoredModel):
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
-    """The model that :meth:`Model.save_state` wrote down."""
+    """The model that :meth:`Model.save_state` saved."""
     family, config = family_of(header["learner"]), header["config"]
     chosen = {name: copy.copy(header[name]) for name in (*OPTIONS, *OF_MODEL)}
     config = None if family is None or config is None else family.restored_config(config)
     chosen["kinds"] = tuple(header.get("kinds", ()))
-    chosen["monotone"] = [Monotone(**one) for one in header.get("monotone", ())]
-    model = Model(**chosen, config=config, member_settings=[Setting(**one) for one in header["member_settings"]])
+    chosen["monotone"] = [Monotone(**fields) for fields in header.get("monotone", ())]
+    model = Model(**chosen, config=config, member_settings=[Setting(**fields) for fields in header["member_settings"]])
     for name, part in model._parts().items():
         restored_part(part, name, arrays, header[name])
     return model
 
 
 def published(model: Model) -> Model:
-    """A model that predicts what this one predicts now, to the bit, whatever this one learns later.
+    """A copy of a model for prediction, whose predictions stay the same to the bit while the model learns more.
 
-    Arrays that learning changes are copied. What it replaces as a whole, or never reads again in a prediction, is
-    shared: the nodes of trees, the rows that are kept for growing them, and the records of the pass. A generation that
-    is being grown is not waited for. Nothing must learn meanwhile.
+    Arrays that learning changes in place are copied. Objects that learning replaces, or that predictions do not need,
+    are shared: the nodes of trees, the rows kept for growing them, and the records of the pass. This does not wait for
+    generations that are being grown. The model must not learn during the call.
 
     >>> from tunefree.core.rows import dense
     >>> from tunefree.pool.targets import Labels
@@ -387,12 +387,12 @@ def published(model: Model) -> Model:
     >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
     (True, False)
     """
-    other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
-    other.__dict__.update(model.__dict__)
-    other.classes = list(model.classes)
+    result = object.__new__(type(model))  # copy.copy would save the model, and wait for growing generations
+    result.__dict__.update(model.__dict__)
+    result.classes = list(model.classes)
     memo: dict[int, Any] = {id(model.options): model.options}
-    other.linear = model.linear.copied(memo=memo)
-    other.predictor = model.predictor.copied((FIXED, RECORD), memo)
-    if other.pool is not None:
-        other.pool.waiting, other.pool.copies = Waiting(), Copies(other.pool.members)
-    return other
+    result.linear = model.linear.copied(memo=memo)
+    result.predictor = model.predictor.copied((FIXED, RECORD), memo)
+    if result.pool is not None:
+        result.pool.waiting, result.pool.copies = Waiting(), Copies(result.pool.members)
+    return result

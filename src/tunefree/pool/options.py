@@ -1,5 +1,4 @@
-"""Options of a model, before it has seen a row: a learner with its members, or the pool with members for tables and
-texts."""
+"""Options of a model before its first row: one learner, or the pool, which has members for tables and texts."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from tunefree.losses.objectives import Objective
 from tunefree.pool import calibration, views
 from tunefree.pool.linear_group import Setting
 
-# The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
+# The linear members of the pool (see tunefree.pool); OF_TABLES and OF_TEXTS are for tables or for texts only.
 OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"), Setting("nag", {"eta": 10.0}, "steady"))
 OF_TEXTS: tuple[Setting, ...] = (
     Setting("adagrad", {"eta": 0.02}, "steady"),
@@ -33,26 +32,26 @@ POOL = "pool"
 
 
 class Monotone(NamedTuple):
-    """A column with which predictions rise, or fall: numbers, or the log-odds of the second of the sorted classes."""
+    """A column in which predictions are monotone: numbers, or the log-odds of the second of two sorted classes."""
 
     name: str
-    feature: int  # of dense numbers
-    sign: int  # 1 or -1
+    feature: int  # number of its feature, a dense column
+    sign: int  # 1 if predictions rise, -1 if they fall
 
 
 def special_about(learner: str) -> Traits:
-    """The special requirements of a learner of this name; a pool has none."""
+    """The traits of a learner of this name; the pool has the default traits."""
     return Traits() if learner == POOL else ALL[learner].traits
 
 
 def usual_view(learner: str) -> str:
-    """The view of a learner where none is asked for."""
+    """The default view of a learner."""
     family = family_of(learner)
     return "raw" if family is None else family.view
 
 
 def check_settings(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
-    """Raise a ModelError unless these can be combined."""
+    """Raise a ModelError unless these options can be combined."""
     loss_of(task, loss)
     if learner != POOL and learner not in ALL:
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join((POOL, *ALL.search()))}")
@@ -69,7 +68,7 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of a model, which raise a ModelError if they cannot be combined.
+    """Options of a model; a ModelError is raised if they cannot be combined.
 
     >>> options = ModelOptions("classification", loss="hinge", learner="nag")
     >>> options.is_mixed, options.is_calibrated, options.objective(3).is_softmax
@@ -83,17 +82,17 @@ class ModelOptions:
     loss: str | None = None  # see tunefree.losses.loss_of; the pool learns classes with the logistic loss only
     average: bool = False  # whether the average of the iterates predicts instead of the last one; not for the pool
     settings: Any = None  # parameters of the learner by their names (epsilon, a or b); none for the pool
-    view: str = "raw"  # one of views.NAMES; the pool's members have views of their own
-    config: Any = None  # what the family of a learner that is not linear chooses, such as a kernel
-    member_settings: Any = None  # a tuple of Setting, instead of the members that a learner of this name usually has
-    # Whether features from number 1024 on get statistics when they are met a second time, and then learn the first
-    # meeting too, where all linear members can (tunefree.pool.occurrences).
+    view: str = "raw"  # one of views.NAMES; each member of the pool has its own view
+    config: Any = None  # configuration of a learner that is not linear, such as a kernel
+    member_settings: Any = None  # a tuple of Setting that replaces the default members of the learner
+    # Whether features from number 1024 on get statistics at a later occurrence only, at which the earlier ones are
+    # replayed, if all linear members can replay (tunefree.pool.occurrences).
     replays: bool = False
-    kinds: Any = None  # of trees in a pool beside those of this package; by default those registered by now
-    monotone: Any = ()  # columns with which predictions of a pool rise or fall; for numbers, and two classes
+    kinds: Any = None  # further kinds of trees in a pool; by default all that are registered by now
+    monotone: Any = ()  # columns in which predictions of a pool are monotone; for numbers and two classes
 
     def __post_init__(self) -> None:
-        """Check the options, and add those that follow from others."""
+        """Check the options, and fill in defaults that depend on other options."""
         settings, family = self.settings or {}, self.family
         check_settings(self.task, self.learner, self.loss, self.average, settings, self.view)
         config, members = self.config, self.member_settings
@@ -110,22 +109,22 @@ class ModelOptions:
 
     @property
     def family(self) -> Any:
-        """The :class:`tunefree.pool.rows.Family` of a learner that is not linear; None of others."""
+        """The :class:`tunefree.pool.rows.Family` of a learner that is not linear; None for other learners."""
         return None if self.is_pool else family_of(self.learner)
 
     @property
     def is_pool(self) -> bool:
-        """Whether generations predict too, see :mod:`tunefree.pool`."""
+        """Whether the model is a pool, in which generations predict too, see :mod:`tunefree.pool`."""
         return self.learner == POOL
 
     @property
     def is_mixed(self) -> bool:
-        """Whether a mixture predicts; the members then predict log-odds of classes."""
+        """Whether a mixture predicts; its members then predict log-odds of classes."""
         return self.is_pool or len(self.member_settings) > 1
 
     @property
     def linear_settings(self) -> list[Setting]:
-        """The linear members."""
+        """The settings of the linear members."""
         return list(self.member_settings) if self.family is None else []
 
     @property
@@ -136,12 +135,12 @@ class ModelOptions:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether predictions are margins that have to be calibrated to log-odds."""
+        """Whether predictions are margins that must be calibrated to log-odds."""
         are_log_odds = self.is_mixed or calibration.are_log_odds(self.learner, self.loss)
         return self.task == "classification" and not are_log_odds
 
     def objective(self, n_outputs: int) -> Objective:
-        """The objective of members, before any row."""
+        """The objective of members before the first row."""
         is_softmax = n_outputs > 1 and (self.loss or "logistic") == "logistic"
         return Objective(self.task, None if is_softmax else loss_of(self.task, self.loss))
 
@@ -150,5 +149,5 @@ LOG_ODDS, SOFTMAX = Objective("classification", loss_of("classification", None))
 
 
 def objective_of_mixture(n_outputs: int) -> Objective:
-    """The objective of mixed log-odds, of one margin or of one for each class; none learns by it."""
+    """The objective for mixed log-odds, with one margin or one for each class; it is not used for learning."""
     return LOG_ODDS if n_outputs == 1 else SOFTMAX

@@ -1,8 +1,8 @@
-"""Passes of a linear learner over rows: learn them, score them by weights, in all or term by term.
+"""Passes of a linear learner over rows, which learn rows, or compute margins by weights, in total or term by term.
 
-Rows are blocks of any kind, or what :func:`tunefree.core.rows.entries_of` makes of them once for all learners.
-Each pass is one compiled function for a learner of one output, and one for any number of several, whatever the
-objective.
+Rows are blocks of any kind, or the result of :func:`tunefree.core.rows.entries_of` for them, shared by all learners.
+Each pass of a learner has two compiled functions, one for one output and one for several outputs; both are for all
+objectives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tunefree.learners.weights import reading, with_averages
 from tunefree.losses.functions import Functions, Loop
 from tunefree.losses.objectives import Objective
 
-OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
+OF_ROW = 4  # columns of a log before the gradient of a row: three fields of its Scale, and the learner's shared value
 MARGINS, GRADIENT, CURVATURE = 0, 1, 2  # rows of the scratch of learning
 
 
@@ -146,9 +146,9 @@ LOOPS = {"learn": Loop(learning_of), "replay": Loop(replaying_of), "learn apart"
 
 
 def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Compiled:
-    """The compiled function of a loop of LOOPS for a learner, for all losses that have a name by now.
+    """The compiled function of a loop in LOOPS for a learner, for all losses that are registered by now.
 
-    It is for one output, or for any number of several.
+    It is for one output, or for several outputs.
     """
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"
@@ -172,7 +172,7 @@ def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
-NOTHING_MET = _NONE, _NONE, _NO_LOG  # where no feature is left out
+NOTHING_MET = _NONE, _NONE, _NO_LOG  # arguments if no entries are left out
 
 
 def learn(
@@ -187,9 +187,9 @@ def learn(
     log: np.ndarray = _NO_LOG,
     offsets: np.ndarray | None = None,
 ) -> None:
-    """Learn rows in order; writes the prediction (n, K) of each before it was learned.
+    """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
-    Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.pool.occurrences.Met`.
+    ``left_out`` and ``places`` (indices of rows in the log) are from :class:`tunefree.pool.occurrences.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
     row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), predictions
@@ -204,21 +204,21 @@ def call_on(
     met: tuple[np.ndarray, ...],
     offsets: np.ndarray | None,
 ) -> Call:
-    """The call in which a learner learns rows: entries, targets and weights, and the predictions, which are written."""
+    """The call in which a learner learns ``rows``: entries, targets, weights, and the array of predictions to write."""
     scratch, added = np.zeros((3, padded(state.n_outputs))), _NO_OFFSETS if offsets is None else offsets
     learn, is_large = pass_of("learn", type(state), state.n_outputs == 1), state.nbytes > LARGE
     return learn, state, *objective.arrays, is_large, *rows, *met, added, scratch
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:
-    """Numbers as compiled functions take them; no copy where they are so."""
+    """Contiguous 64-bit floats for compiled functions; copies only if necessary."""
     return np.ascontiguousarray(array, np.float64)
 
 
 def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
-    """Replay first occurrences, rows of one entry each, by the log of the rows that they were left out of.
+    """Replay first occurrences, rows of one entry each, from the log of the rows that they were left out of.
 
-    A slope of an output that there was not yet may be NaN, and counts as 0.
+    The slope of an output that was added later may be NaN, and counts as 0.
     """
     run = pass_of("replay", type(state), state.n_outputs == 1)
     run(state, entries_of(X), sources, log, np.zeros((3, padded(state.n_outputs))))

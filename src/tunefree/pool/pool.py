@@ -1,7 +1,7 @@
 """The loop over rows: members predict a row and learn it, and the mixture learns on their predictions.
 
-Rows are cut at fixed numbers of them, where generations are born and take over, and nowhere else does it matter how
-they come in blocks. A row of weight 0 is predicted only, and counts nowhere.
+Blocks of rows are cut at fixed row numbers, at which generations are born and take over. Otherwise the results do not
+depend on the blocks in which rows arrive. A row of weight 0 is only predicted, and counts nowhere.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection
 from tunefree.pool.windows import BLOCK, NEVER, Rises
 
-PIECE = 2048  # rows that members learn at a time, but
-WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned, and
-NUMBERS = 2**22  # no more dense numbers than these, of which there are copies
+PIECE = 2048  # the largest number of rows that members learn at once
+WORDS = 2**17  # the largest number of words in a piece: their features take statistics while the piece is learned
+NUMBERS = 2**22  # the largest number of dense numbers in a piece: members copy them
 NO_OFFSETS = np.zeros(N_CONTEXTS)
-GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
+GREAT = 1e100  # targets are divided by the first one if it is larger: their squares would not be finite
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
 
 class Pool(Part):
     """Online learners and generations, mixed.
 
-    Members and mixture see numbers to predict in a ``unit``. The ``contexts`` are that of new rows and, from the first
-    known row on, that of known rows. ``latest`` (2, 2) counts rows, and known rows, in the last whole block and in the
-    present one. How the pool as it is predicts later rows is in ``copies``. A loss with a logarithmic link has a
-    ``balance``. A pass ``has_finished`` if no row was learned since its end. A pool that ``only_predicts`` lacks all
-    that learning needs. While ``only_members_learn``, the mixture keeps its weights, and nothing is recorded of the
-    members.
+    Members and mixture see numeric targets divided by a ``unit``. The ``contexts`` are the context of new rows and,
+    from the first known row on, the context of known rows. ``latest`` (2, 2) counts rows and known rows, in the last
+    complete block and in the current one. ``copies`` record the predictions that a copy of the pool makes for later
+    rows. A loss with a logarithmic link has a ``balance``. A pass ``has_finished`` if no row was learned since its end.
+    A pool that ``only_predicts`` has no state for learning. While ``only_members_learn``, the mixture keeps its
+    weights, and the predictions of the members are not recorded.
     """
 
     bank: ClassVar[None] = None
@@ -88,18 +88,18 @@ class Pool(Part):
 
     @property
     def known_share(self) -> float:
-        """The part of the latest rows that were known, of a thousand rows or two."""
+        """The fraction of known rows among the latest one or two thousand rows."""
         rows, known = self.latest.sum(axis=0).tolist()
         return known / max(rows, 1)
 
     @property
     def _latest_context(self) -> int:
-        """The number of the context of most of the latest rows."""
+        """The index of the context of most of the latest rows."""
         return KNOWN if self.known_share > 0.5 else NEW
 
     @property
     def context(self) -> Context:
-        """The context of rows to come: the one of most of the latest rows, but of new rows where rows have groups."""
+        """The context of future rows: the context of most of the latest rows, or of new rows where rows have groups."""
         return self.contexts[NEW if self.members.has_groups else self._latest_context]
 
     def _give_up_trees(self) -> None:
@@ -113,12 +113,12 @@ class Pool(Part):
             context.conformal.give_up_trees()
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
-        """Predict rows in order, and learn each after its prediction; yields predictions of some rows after others.
+        """Predict each row before it is learned; yields the predictions of consecutive pieces.
 
-        Targets are numbers of classes, or numbers, and predictions log-probabilities of at least two classes, or
-        numbers, (n, K). Weights count relative to the mean so far; a row of weight 0 is predicted only. Where the
-        ``mass`` of rows is known, a row that is new counts as much. A run of rows of one group is predicted before any
-        of it is learned. No rows come ``again``.
+        Targets are class indices or numbers. Predictions (n, K) are log-probabilities of at least two classes, or
+        numbers. Weights are relative to the mean weight so far; a row of weight 0 is only predicted. Where the ``mass``
+        of rows is known, it is the weight of a new row in the mixture. All rows in a run of one group are predicted
+        before the first of them is learned. ``again`` is always False: a pool makes one pass.
 
         A ModelError is raised if rows before had groups and these have none, or the other way round.
         """
@@ -133,24 +133,24 @@ class Pool(Part):
         rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
             chunk = rows.part(first, last)
-            ahead = None if groups is None else self._ahead(chunk.X, chunk.weight, groups[first:last])
-            for start, stop in self._pieces(chunk.X, chunk.weight):
+            ahead = None if groups is None else self._predict_ahead(chunk.X, chunk.weight, groups[first:last])
+            for start, stop in self._piece_bounds(chunk.X, chunk.weight):
                 part_ahead = None if ahead is None else ahead.part(start, stop)
                 for mixed in self._learn_rows(chunk.part(start, stop), part_ahead):
                     yield self._as_targets(mixed, math.log(self.unit))
 
-    def _ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
-        """Predict rows of some groups before any of them is learned."""
+    def _predict_ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
+        """Predict rows in runs of groups before any of them is learned."""
         predictions, is_known = self.members.predict(X), self.members.know_groups(weight, groups)
         mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
         mixed += self.offsets[NEW] if self.has_no_events else 0.0
         return Ahead(predictions, mixed, is_known, groups, self.rows)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
+        """Predict future rows: log-probabilities (n, classes), or numbers (n, 1).
 
-        A pool that has not finished is expected to go on learning: it predicts as it would the next row it learns, and
-        remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
+        A pool that has not finished is expected to learn more rows. It then predicts each row like the next row to be
+        learned, and keeps its predictions of the latest rows (:mod:`tunefree.pool.waiting`).
         """
         mixed, offsets = [], self.offsets
         for start in range(0, n_rows(X), PIECE):
@@ -169,10 +169,10 @@ class Pool(Part):
         return mixed[0] if len(mixed) == 1 else np.concatenate([np.empty((0, max(self.members.width, 1))), *mixed])
 
     def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Digests (n,) of the observations of rows to come, and their contexts (n,): 1 of known rows, 0 of new ones.
+        """Digests (n,) of the observations of future rows, and their contexts (n,): 1 for known rows, 0 for new ones.
 
-        Where groups are remembered, or nothing is, rows have no digests and are taken to be new. Where columns are
-        monotone, all rows are predicted by the mixture of rows to come.
+        Rows with groups, and rows of a pool without generations, have no digests and count as new. Where columns are
+        monotone, one mixture predicts all rows: the mixture of future rows.
         """
         members, growth = self.members, self.members.growth
         digests, contexts = None, np.zeros(len(matrix), np.uint8)
@@ -184,33 +184,33 @@ class Pool(Part):
         return digests, contexts
 
     def _mixed(self, predictions: np.ndarray, contexts: np.ndarray, is_over: bool) -> np.ndarray:
-        """Predictions (n, K) of rows from predictions of members (n, M, K), in the unit of the targets."""
+        """Mixed predictions (n, K) from predictions of members (n, M, K), in the unit of the targets."""
 
         return by_context(contexts, lambda number, rows: self._mixed_in(number, predictions[rows], is_over))
 
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Predictions (n, K) of rows of one context, likewise."""
+        """Mixed predictions (n, K) of rows in one context."""
         mixture, places, is_base = mixing_of(self, number, is_over)
         return mixture.predict(predictions if places is None else predictions[:, places], is_over, is_base)
 
     def predicting(self, number: int) -> Context | None:
-        """The context that predicts the rows of one; None if the other one's base does, as no such row was learned."""
+        """The context that predicts rows of a context; None if it has no rows: the base of the other one predicts."""
         if number >= len(self.contexts):
             return None
         context = self.contexts[number]
-        if self.balance is not None and not context.has_events:  # which knows no unit of the targets
+        if self.balance is not None and not context.has_events:  # it does not know the size of the targets
             return next((other for other in self.contexts if other.has_events), context)
         return context
 
     def _as_targets(self, mixed: np.ndarray, offset: Any) -> np.ndarray:
-        """Numbers in the unit of the targets, logarithms with an offset, or log-probabilities as they are."""
+        """Numbers times the unit of the targets, logarithms plus an offset, or unchanged log-probabilities."""
         if self.members.predicts_logarithms:
             return mixed + offset
         return mixed if self.members.width else scaled(mixed, self.unit)
 
     @property
     def offsets(self) -> np.ndarray:
-        """Numbers that are added to logarithms predicted of rows to come, one for each context."""
+        """The offset of each context, added to logarithms predicted for future rows."""
         if self.balance is None:
             return NO_OFFSETS
         if self.has_no_events:
@@ -219,13 +219,13 @@ class Pool(Part):
 
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
-        """Sums of the weighted targets of logarithms, and of the weights."""
+        """The weighted sum of the targets where logarithms are predicted (else 0), and the sum of the weights."""
         self.flush()
         return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
 
     @property
     def has_no_events(self) -> bool:
-        """Whether logarithms are predicted, and all targets so far that are evidence were 0."""
+        """Whether logarithms are predicted, and all targets that the mixtures learned were 0."""
         return self.balance is not None and not any(context.has_events for context in self.contexts)
 
     def finish(self) -> None:
@@ -242,38 +242,38 @@ class Pool(Part):
             self.balance.finish(self.members, predict)
 
     def shares(self) -> dict[str, float]:
-        """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
-        return {self.members.names[place]: weight for place, weight in self._weights_awake().items()}
+        """The weights of the members awake in the base of the mixture that predicts future rows; their sum is 1."""
+        return {self.members.names[position]: weight for position, weight in self._weights_awake().items()}
 
     def _weights_awake(self) -> dict[int, float]:
-        """Weights by the places of the members awake."""
+        """Weights of the members awake, by their positions in the mixture."""
         weights = self.context.weights(self.has_finished)
-        awake = [place for place in self.members.places_awake if weights[place] > 0.0]
+        awake = [position for position in self.members.places_awake if weights[position] > 0.0]
         total = weights[awake].sum()
-        return {place: float(weights[place] / total) for place in awake}
+        return {position: float(weights[position] / total) for position in awake}
 
     def selection(self) -> Selection:
         """The weights of members, and the losses behind them: :class:`tunefree.pool.weights_record.Selection`."""
         weights = self._weights_awake()
-        places = sorted(weights, key=lambda place: -weights[place])
-        names = [self.members.names[place] for place in places]
+        positions = sorted(weights, key=lambda position: -weights[position])
+        names = [self.members.names[position] for position in positions]
         record = self.context.record
-        losses, standard_errors, rows = (array[places] for array in record.totals())
-        member_columns = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
-        return Selection(*member_columns, record.rows, record.weights[:, places])
+        losses, standard_errors, rows = (array[positions] for array in record.totals())
+        member_columns = names, np.array([weights[position] for position in positions]), losses, standard_errors, rows
+        return Selection(*member_columns, record.rows, record.weights[:, positions])
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        """Add a class, from which on online members have ``n_outputs`` outputs and this objective."""
+        """Add a class; online members then have ``n_outputs`` outputs and this objective."""
         self.flush()
         self.members.add_class(objective, n_outputs)
-        self.waiting = Waiting()  # what it remembers does not know the class
+        self.waiting = Waiting()  # the kept predictions lack the class
         if self.members.n_classes > 2:
-            self.copies.forget()  # the next one will know the class
+            self.copies.forget()  # the current copy lacks the class
             for context in self.contexts:
                 context.add_class()
 
     def forget(self, features: np.ndarray) -> None:
-        """Forget some features, whose numbers others may have from here on."""
+        """Forget features; their indices may be used for other features afterwards."""
         self.flush()
         self.copies.forget_features(features)
         if self.members.growth is not None:
@@ -285,22 +285,22 @@ class Pool(Part):
         self.only_predicts = True
         super().reduce()
 
-    def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
+    def _piece_bounds(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Bounds of the pieces of rows, cut at events; an event is complete when the next piece is requested."""
         if len(weight) == 1:
             yield 0, 1
             return
-        start, counts, begun = 0, np.cumsum(weight > 0.0), self.rows
+        start, counts, rows_before = 0, np.cumsum(weight > 0.0), self.rows
         while start < len(weight):
-            n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
-            most = start + max(min(PIECE, n_within, NUMBERS // max(X.numbers.shape[1], 1)), 1)
-            due = max(int(np.searchsorted(counts, self.next_event - begun)), start)  # not before, if one was missed
+            n_fitting = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
+            most = start + max(min(PIECE, n_fitting, NUMBERS // max(X.numbers.shape[1], 1)), 1)
+            due = max(int(np.searchsorted(counts, self.next_event - rows_before)), start)  # a missed one is due at once
             stop = min(most, due + 1, len(weight))
             yield start, stop
             start = stop
 
     def _learn_rows(self, rows: LabelledRows, ahead: Ahead | None) -> Iterator[np.ndarray]:
-        """Learn rows, cut before the first one that is known, at which its context begins."""
+        """Learn rows, cut before the first known row, at which the context of known rows begins."""
         observed, is_known = self.members.observe(rows.X, rows.weight, ahead)
         contexts, first = is_known.astype(np.uint8), 0
         if len(self.contexts) == 1 and not self.only_members_learn:
@@ -318,7 +318,7 @@ class Pool(Part):
         X, y, weight = rows[:3]
         before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        self._count(contexts[weight > 0.0])
+        self._count_rows(contexts[weight > 0.0])
         relative, in_context = self.relative.of(weight), self._in_context(rows, contexts)
         if before == 0 or ahead is not None:
             in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
@@ -346,28 +346,28 @@ class Pool(Part):
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         weights = weight, in_context, judging
-        self._enter(
+        self._record(
             LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
         )
         has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
         if has_event and weight[-1] > 0.0 and not self.only_members_learn:
             self.flush()
-            self._let_happen(predictions[-1])
+            self._run_events(predictions[-1])
         return mixed if ahead is None else ahead.mixed
 
-    def _enter(self, rows: LearnedRows) -> None:
-        """Record rows, or let them wait for others, in memory that nobody else writes to."""
+    def _record(self, rows: LearnedRows) -> None:
+        """Record rows, or copy them so that they can wait for others."""
         width, waits = rows.observed.matrix.shape[1], len(rows.y) < TOGETHER
         if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
-            self.flush()  # there are more columns
+            self.flush()  # the number of columns has changed
         if waits:
             rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
         is_full = self.ledger.add(rows, len(rows.y))
         if is_full or rows.groups is not None or self.members.linear.meetings is not None:
             self.flush()
 
-    def _count(self, contexts: np.ndarray) -> None:
-        """Count rows that are learned next, and begin the context of known rows at the first one."""
+    def _count_rows(self, contexts: np.ndarray) -> None:
+        """Count the rows to be learned next, and begin the context of known rows at the first known row."""
         n_known = int(np.count_nonzero(contexts == KNOWN))
         if n_known and len(self.contexts) == 1 and not self.only_members_learn:
             self.flush()
@@ -377,11 +377,11 @@ class Pool(Part):
         self.latest[1, 1] += n_known
 
     def _in_context(self, rows: LabelledRows, contexts: np.ndarray) -> np.ndarray:
-        """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""
+        """Weights (n,) relative to the mean of earlier weights in the same context; new rows have their mass."""
         weight, mass = rows.weight, rows.weight if rows.mass is None else rows.mass
 
         def relative_weights(number: int, some: Any) -> np.ndarray:
-            if number == len(self.contexts):  # without weight
+            if number == len(self.contexts):  # all rows have weight 0
                 return np.zeros(len(weight[some]))
             return self.contexts[number].relative.of((weight if number == KNOWN else mass)[some])
 
@@ -392,16 +392,16 @@ class Pool(Part):
 
         def learn_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
-            if number == len(self.contexts):  # rows without weight, before the first known one
+            if number == len(self.contexts):  # rows of weight 0 before the first known row
                 return self.contexts[NEW].mixture.mean(some, is_over=False)
             return self.contexts[number].mixture.learn(some, y[rows], weight[rows])
 
         return by_context(contexts, learn_context)
 
     def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
-        """A mask (n,) of rows predicted before any target was known; since targets may have any size, they judge none.
+        """A mask (n,) of rows predicted before the first target; they do not count, as targets may be of any size.
 
-        Logarithms begin at a rate that is expected of few rows.
+        False for log-probabilities, and for logarithms, which start from a rate that is expected of few rows.
         """
         if self.members.loss is None or self.members.predicts_logarithms:
             return False
@@ -409,16 +409,16 @@ class Pool(Part):
 
     @property
     def next_event(self) -> int:
-        """Rows learned when something happens next; without generations nothing does."""
+        """The number of learned rows at the next event; without generations there are no events."""
         growth = self.members.growth
         return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
     def flush(self) -> None:
-        """Let all observers record the rows that were learned: the copy does before the units of scores change."""
+        """Let all observers record the learned rows; the copy comes before observers that change units of scores."""
 
         def observe_contexts(rows: LearnedRows) -> None:
-            for place, context in enumerate(self.contexts):
-                context.observe(rows.judging_in(place))
+            for index, context in enumerate(self.contexts):
+                context.observe(rows.judging_in(index))
 
         observers = [] if self.members.growth is None else [self.members.growth.observe]
         if not self.only_members_learn:
@@ -426,10 +426,10 @@ class Pool(Part):
             observers += self.copies.observe, observe_contexts, self.rises.observe
         self.ledger.flush(*observers)
 
-    prepare = flush  # before it is saved or copied
+    prepare = flush  # called before the pool is saved or copied
 
-    def _let_happen(self, predictions: np.ndarray) -> None:
-        """Carry out events due after the latest row, whose predictions by members are (M, K)."""
+    def _run_events(self, predictions: np.ndarray) -> None:
+        """Carry out the events that are due after the latest row; ``predictions`` (M, K) are the members' for it."""
         growth = self.members.growth
         if growth is None:
             return
@@ -457,26 +457,26 @@ class Pool(Part):
 
     @property
     def known_rows(self) -> tuple[int, int]:
-        """Rows learned whose observation, or group, was known; and all rows learned."""
+        """The number of learned rows whose observation or group was known, and the number of learned rows."""
         return self.n_known, self.rows
 
     @property
     def kept_rows(self) -> tuple[int, int]:
-        """Numbers of the rows kept for growing trees, and of all rows learned, from which they are sampled."""
+        """The number of rows kept for growing trees, and the number of learned rows that they are sampled from."""
         growth = self.members.growth
         return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
 
     @property
     def unseen(self) -> list[str]:
-        """A line where trees do not see all columns; none where rows have no columns at all."""
+        """A line of text if there are columns that trees do not see, in a list; else an empty list."""
         n = 0 if self.members.growth is None else self.members.growth.columns.n_unseen
         return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
 
     def put_to_sleep(self) -> str | None:
-        """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
+        """Free memory by giving up the least useful part; returns its name, None if only one linear member is left.
 
-        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
-        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
+        The order is: half of the rows kept for growing trees, repeatedly; windows; the previous generations; the
+        randomised trees; all trees; then the linear member of the smallest weight, one at a time.
         """
         growth, members = self.members.growth, self.members.linear.members
         if growth is not None:
@@ -492,7 +492,7 @@ class Pool(Part):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of generations, mixtures, and the rows and scores that are kept, on which a limit of memory is."""
+        """Bytes of generations, mixtures, and kept rows and scores, which a memory limit bounds."""
         context_weights = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
         copied_generations = [] if self.copies.copy is None else self.copies.copy.generations
         return size_of([self.members.growth, self.balance, self.waiting, copied_generations, *context_weights])

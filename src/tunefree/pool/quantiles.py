@@ -1,7 +1,7 @@
-"""Quantiles, intervals and sets for the targets of rows to come.
+"""Quantiles, intervals and sets for the targets of future rows.
 
-They follow from the scores of rows of the same context, see :mod:`tunefree.intervals`. All raise a ModelError if there
-is too little evidence for what is asked.
+They are computed from the scores of rows of the same context, see :mod:`tunefree.intervals`. All functions raise a
+ModelError if there are too few scores for a level or coverage.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tunefree.pool.pool import Pool
 def target_quantiles(
     model: Any, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
 ) -> np.ndarray:
-    """Quantiles (n, L) of targets that are numbers, for rows with predictions (n, 1) by a model with a pool.
+    """Quantiles (n, L) of numeric targets, for rows with predictions (n, 1) by a model with a pool.
 
-    With the losses of counts and amounts logarithms are predicted, and rows may have exposures (n,).
+    With losses of counts and amounts, predictions are logarithms, and rows may have exposures (n,).
     """
     asked = [f"the quantile {level:g}" for level in levels.tolist()]
     return _quantiles(model.pool, X, predictions[:, 0], levels, asked, exposure)
@@ -33,10 +33,10 @@ def target_quantiles(
 def target_intervals(
     model: Any, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
 ) -> np.ndarray:
-    """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
+    """Intervals (n, c, 2) for numeric targets: quantiles with equal probabilities below and above.
 
-    They contain the prediction, for which there is less on one side where necessary, unless the loss is that of another
-    quantile than the median.
+    They contain the prediction, with unequal probabilities if necessary, unless the loss is the quantile loss of
+    another quantile than the median.
     """
     levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
     asked, loss = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()], model.pool.members.loss
@@ -51,7 +51,7 @@ def target_intervals(
 
 
 def has_intervals(model: Any, coverage: float) -> bool:
-    """Whether there are intervals of this coverage: a pool predicts numbers, and there is evidence enough."""
+    """Whether a model has intervals of this coverage: a pool predicts numbers, and there are enough scores."""
     if model.task != "regression" or model.pool is None:
         return False
     try:
@@ -65,7 +65,7 @@ def has_intervals(model: Any, coverage: float) -> bool:
 def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
     """A mask (n, c, K) of the classes in the prediction sets of a pool for rows with these margins.
 
-    ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
+    With ``by_class``, the coverage holds for the rows of each class, not only for all rows together.
     """
     pool, n_classes = model.pool, len(model.classes)
     if n_classes < 2 or pool is None:
@@ -75,7 +75,7 @@ def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray,
     _, contexts = pool.recognised(X, pool.members.matrix(X))
 
     def bounds(number: int, rows: Any) -> np.ndarray:
-        """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
+        """The largest scores (n, c, K or 1) of classes in the sets, for rows of a context."""
         quantiles = []
         for coverage in coverages.tolist():
             asked = [f"coverage {coverage:g}" + ("" if k is None else f" of class {model.classes[k]!r}") for k in codes]
@@ -97,8 +97,8 @@ def _quantiles(
 ) -> np.ndarray:
     """Quantiles (n, L) of rows with predictions (n,).
 
-    ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an
-    interval, and after a pass they are moved as far as it takes to contain the prediction.
+    ``asked`` names each level in error messages. With ``are_ends``, pairs of levels are ends of intervals, and after a
+    pass they are moved as far as necessary for the interval to contain the prediction.
     """
     members, loss = pool.members, pool.members.loss
     exposure = np.ones(len(predictions)) if exposure is None else exposure
@@ -109,8 +109,8 @@ def _quantiles(
     matrix = members.matrix(X)
 
     def scores(number: int, rows: Any) -> np.ndarray:
-        """Quantiles of the scores in the units of the rows, (n, L)."""
-        context, moved = _scoring(pool, number, levels.tolist()), levels
+        """Quantiles (n, L) of the scores, multiplied by the units of the rows."""
+        context, moved = _context_with_scores(pool, number, levels.tolist()), levels
         if are_ends and pool.has_finished:
             moved = context.conformal.levels_around(levels.reshape(-1, 2)).ravel()
         named = zip(moved.tolist(), asked, strict=True)
@@ -128,15 +128,15 @@ def _quantiles(
 
 
 def quantile(pool: Pool, level: float, asked: str, code: int | None = None, number: int = NEW) -> float:
-    """The quantile of the scores of rows to come of a context, unless there is too little evidence.
+    """The quantile of the scores of future rows of a context; a ModelError is raised if there are too few scores.
 
-    Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`), of all or of one.
+    Scores are scaled residuals of numbers, or scores of all classes or of one (:mod:`tunefree.intervals.sets`).
     """
-    return _quantile(pool, _scoring(pool, number, [level], code), level, asked, code)
+    return _quantile(pool, _context_with_scores(pool, number, [level], code), level, asked, code)
 
 
-def _scoring(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
-    """The context whose scores bound the scores of rows of a context: the other one if only that has enough."""
+def _context_with_scores(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
+    """The context whose scores are used for rows of a context: the other one if only that has enough scores."""
     contexts = sorted(
         pool.contexts, key=lambda context: context is not pool.contexts[min(number, len(pool.contexts) - 1)]
     )
@@ -148,6 +148,6 @@ def _quantile(pool: Pool, context: Context, level: float, asked: str, code: int 
     if not pool.has_finished:
         return context.conformal.quantile(level, False, asked, code)
     curve = context.conformal.curve()
-    if pool.members.growth is None:  # there is nothing that lags behind
+    if pool.members.growth is None:  # without generations nothing lags behind
         curve = curve._replace(slope=0.0, is_known=False)
     return context.frozen.quantile(level, context.conformal.quantile(level, True, asked, code, curve), curve, code)

@@ -1,4 +1,4 @@
-"""Rows to learn, predictions of rows kept back, and weights of features, which groups of members exchange."""
+"""Types that groups of members exchange: rows to learn, late losses, families of learners, and weights of features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) of a member relative to t
 
 
 class ReadWeights(NamedTuple):
-    """Weights of a member relative to the units of the features; a unit is 0 where nothing is known."""
+    """Weights of a member relative to the units of the features; the unit of an unknown feature is 0."""
 
     weights: Annotated[np.ndarray, "float64[d, outputs]"]
     units: Annotated[np.ndarray, "float64[d]", FROM_ZERO]
@@ -25,11 +25,11 @@ class LabelledRows(NamedTuple):
     """Rows to learn, with their targets."""
 
     X: Any  # block of rows
-    y: np.ndarray  # (n,) targets: as the objective takes them, or numbers of classes
+    y: np.ndarray  # (n,) targets in the form of the objective, or class indices
     weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
-    evaluation_weight: np.ndarray  # (n,) with which members are evaluated; 0 for rows learned before
+    evaluation_weight: np.ndarray  # (n,) weights in the evaluation of members; 0 for rows learned before
     groups: np.ndarray | None = None  # (n,) digests of their groups
-    mass: np.ndarray | None = None  # (n,) total weights of rows and their copies, where all are known before
+    mass: np.ndarray | None = None  # (n,) total weights of each row and its duplicates, if all are known in advance
 
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
@@ -38,7 +38,7 @@ class LabelledRows(NamedTuple):
 
 
 class LateLosses(NamedTuple):
-    """Losses of the first rows of a pass, which became known when rows that were kept back were learned."""
+    """Losses of the first rows of a pass, known only once the rows that were kept back are learned."""
 
     weight: np.ndarray  # (n,), above 0
     row_losses: np.ndarray  # (n,)
@@ -50,29 +50,29 @@ class LateLosses(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Learners that are not linear in features, as models need them: their members are in a bank."""
+    """The interface of learners that are not linear in features; their members are in a bank."""
 
-    view: str  # where none is asked for
-    config_of: Callable[[Any], Any]  # of a plan: a NamedTuple of what JSON holds; with None, as it is by default
-    restored_config: Callable[[dict[str, Any]], Any]
-    config_header: dict[str, Any]  # what files hold of it
-    settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
-    predictor: Callable[[Any, Any, int, int], Any]  # by options, linear members, outputs and classes; it has a ``bank``
+    view: str  # the default view
+    config_of: Callable[[Any], Any]  # the configuration from a plan, a NamedTuple of JSON values; the default for None
+    restored_config: Callable[[dict[str, Any]], Any]  # the configuration from a file
+    config_header: dict[str, Any]  # schema of the configuration in files
+    settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # of learner, settings, view and config
+    predictor: Callable[[Any, Any, int, int], Any]  # of options, linear members, outputs and classes; has a ``bank``
     predictor_class: type[Part]
 
 
 class Further(NamedTuple):
-    """Entries of rows whose features have no slot among the weights of a member, and the weights of these."""
+    """Entries of rows whose features have no slot in the weights of a member, and weights for them."""
 
     X: Any  # block of rows
     read: Read
-    features: np.ndarray  # (d,) of these weights, as in the rows
+    features: np.ndarray  # (d,) features of these weights, as in the original rows
 
 
 class WeightedRows(NamedTuple):
-    """Rows as a member sees them whose margins are sums of weight * x / unit."""
+    """Rows in the view of a member, and its weights: margins are sums of weight * x / unit."""
 
     X: Any  # block of rows
     weights: np.ndarray  # (d, K)
-    units: np.ndarray  # (d,) of the features; 0 for one that was never observed
-    further: Further | None = None  # the rest of the sums
+    units: np.ndarray  # (d,) units of the features; 0 for features that never occurred
+    further: Further | None = None  # further terms of the sums

@@ -1,4 +1,4 @@
-"""A single linear learner predicts alone: the mixture of one member is that member."""
+"""The predictor of a model that consists of a single linear learner, without a mixture."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from tunefree.pool.rows import LabelledRows
 
 
 class Single(Part):
-    """The predictor of a model of one linear learner, in the place of :class:`tunefree.pool.pool.Pool`.
+    """The predictor of a model of one linear learner, with the interface of :class:`tunefree.pool.pool.Pool`.
 
-    Margins of ``n_classes`` are calibrated to log-odds; it is None for numbers, and for margins that are log-odds.
+    Margins of ``n_classes`` are calibrated to log-odds; ``n_classes`` is None for numbers, and for margins that are
+    log-odds already.
     """
 
     bank: Any = argument()  # None
@@ -33,9 +34,9 @@ class Single(Part):
         self.calibration = None if n_classes is None else Calibration.create(n_classes)
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
-        """Predict rows in order, and learn each after that; yields predictions (n, K) of some rows after others.
+        """Predict each row before it is learned; yields the predictions (n, K) of consecutive pieces.
 
-        A row that is kept back has NaN. Rows that were learned before come ``again``.
+        ``again`` is True for rows that were learned before.
         """
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
@@ -43,29 +44,29 @@ class Single(Part):
             yield self._calibrated(predictions, some)
 
     def _calibrated(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
-        """Predictions (n, K), 0 where one is no finite number, from which the calibration learns."""
+        """Predictions (n, K), 0 where they are not finite; the calibration learns from them."""
         predictions = finite(predictions)
         if self.calibration is not None:
             calibration.learn(self.calibration, predictions, rows.y, rows.evaluation_weight)
         return predictions
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions (n, K) of rows to come."""
+        """Predictions (n, K) of future rows."""
         present = self.linear.present(X)
         blocks = [present.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
         return np.concatenate([np.empty((0, self.linear.n_outputs)), *(finite(block[0]) for block in blocks)])
 
     @property
     def mixtures(self) -> list[Mixture]:
-        """None: one member is not mixed."""
+        """An empty list: a single member is not mixed."""
         return []
 
     def shares(self) -> dict[str, float]:
-        """The share of each member in predictions of rows to come, by its name."""
+        """The share of each member in predictions of future rows, by name."""
         return {self.linear.members[0].name: 1.0}
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        """Add a class, from which on members have ``n_outputs`` outputs and this objective."""
+        """Add a class; members then have ``n_outputs`` outputs and this objective."""
         self.linear.add_class(objective, n_outputs)
         self._calibrate_classes(n_classes)
 
@@ -75,21 +76,21 @@ class Single(Part):
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
     def forget(self, features: np.ndarray) -> None:
-        """Forget some features."""
+        """Forget features."""
         self.linear.forget(features)
 
     def begin_pass(self) -> None:
-        """Prepare for rows that were learned and come again."""
+        """Prepare for another pass over learned rows."""
 
     def finish(self) -> None:
         """End a pass."""
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """Pieces of so many rows: predictions of members are kept until they are mixed."""
+    """Slices that cut n rows into pieces, which bounds the memory of members' predictions."""
     return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
 def finite(predictions: np.ndarray) -> np.ndarray:
-    """Predictions; 0 where one is no finite number."""
+    """Predictions, with 0 instead of numbers that are not finite."""
     return np.nan_to_num(predictions, posinf=0.0, neginf=0.0)

@@ -1,7 +1,7 @@
-"""Prediction and learning of one row by members and the mixture, in arrays that are made once.
+"""Prediction and learning of single rows by members and the mixture, in arrays that are allocated once.
 
-As :mod:`tunefree.pool.members` does for generations, linear members and mixture have a few programs of compiled
-functions here. What is not foreseen is left to :class:`tunefree.pool.linear_group.LinearGroup`.
+Like :mod:`tunefree.pool.members` for generations, this module combines the calls of compiled functions for linear
+members and the mixture into a few programs. Other cases are left to :class:`tunefree.pool.linear_group.LinearGroup`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tunefree.pool.members import MemberRows
 from tunefree.pool.passes import score_rows
 from tunefree.pool.views import transform_rows
 
-ROOM = 64  # for codes and words at least
+ROOM = 64  # the smallest capacity for codes and words
 
 
 class LinearRow:
-    """A row like ``X`` as linear members see it, and their predictions, which are written to an array (m, 1, K)."""
+    """Arrays and programs for rows like ``X`` in linear members, which write predictions to an array (m, 1, K)."""
 
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
         p = X.numbers.shape[1]
@@ -34,7 +34,7 @@ class LinearRow:
         names = ["raw", *sorted({member.setting.view for member in group.members} - {"raw"})]
         self.indices, self.end = np.zeros(self.first + self.room, np.uint32), np.zeros(1, np.int64)
         self.indices[1 : self.first] = X.columns
-        self.values = np.zeros((len(names), self.first + self.room))  # in each view
+        self.values = np.zeros((len(names), self.first + self.room))  # one row of values for each view
         self.values[:, 0] = X.constant
         self.pointers, self.words = np.zeros(2, np.int64), np.zeros(self.room)
         self.shown, self.target, self.weight = np.zeros((len(names), self.room)), np.zeros(1), np.zeros(1)
@@ -42,19 +42,19 @@ class LinearRow:
         raw = self.weight, numbers[0], self.pointers, self.words
         views = [group.views[name] for name in names[1:]]
         shown = zip(views, numbers[1:], self.shown[1:], strict=True)
-        self.seeing = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
+        self.view_program = Program([(transform_rows, view, *raw, *view_values) for view, *view_values in shown])
         self.start, values_of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
-        seen = [values_of_views[member.setting.view] for member in group.members]
-        rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
+        member_values = [values_of_views[member.setting.view] for member in group.members]
+        rows = [Rows(self.start, self.end, self.indices, values) for values in member_values]
         self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
-        self.scoring = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
-        learners: list[Any] = [
+        self.score_program = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
+        states: list[Any] = [
             (type(member.state), member.state, read) for member, read, *_ in members if not member.fixed
         ]
-        self.reading = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in learners])
+        self.read_program = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in states])
         rows_to_learn = ((member, (row, self.target, self.weight, margins)) for member, _, row, margins in members)
-        self.learning = Program(
+        self.learn_program = Program(
             [
                 passes.call_on(member.state, member.objective, row_arrays, passes.NOTHING_MET, member.offsets)
                 for member, row_arrays in rows_to_learn
@@ -63,21 +63,21 @@ class LinearRow:
         self.n_changes = group.n_changes
 
     def is_like(self, X: Block) -> bool:
-        """Whether a row is like the one that this was made for."""
+        """Whether a row has the same dense columns as the original one, and fits into the arrays."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
         return is_alike and self.room >= X.codes.size + X.values.size
 
-    def _know_weights(self) -> None:
-        """Take over the weights of members where they have changed."""
+    def _update_weights(self) -> None:
+        """Update the weights of members if they have changed."""
         if self.group.n_changes != self.n_changes:
-            self.reading.run()
+            self.read_program.run()
             for member, read in zip(self.group.members, self.read, strict=True):
                 if member.offsets is not None:
                     with_offsets(read, member.offsets)
             self.n_changes = self.group.n_changes
 
     def _write(self, X: Block, target: float = 0.0, weight: float = 0.0) -> None:
-        """Write down a row as the views show it, which learn it if it has a weight."""
+        """Write a row in all views, which learn it if its weight is above 0."""
         self.target[0], self.weight[0] = target, weight
         raw, first, n_words = self.values[0], self.first, X.values.size
         raw[1:first] = X.numbers[0]
@@ -91,24 +91,24 @@ class LinearRow:
         if n_words:
             self.indices[words], raw[words] = X.features, X.values
             self.words[:n_words] = X.values
-        self.seeing.run()
+        self.view_program.run()
         if n_words:
             self.values[1:, words] = self.shown[1:, :n_words]
 
     def predict(self, X: Block) -> None:
-        """Write the predictions of members for a row."""
-        self._know_weights()
+        """Write the predictions of linear members for a row."""
+        self._update_weights()
         self._write(X)
-        self.scoring.run()
+        self.score_program.run()
         if self.group.members[0].objective.task == "regression":
             for member, margins in zip(self.group.members, self.written, strict=True):
                 margins[:] = member.objective.predictions_of(margins)
 
     def learn(self, X: Block, y: float, weight: float) -> None:
-        """Write what members predict of a row of a class or number, and let them learn it."""
+        """Write the predictions of linear members for a row with a class or number, and let them learn it."""
         has_two = self.group.has_classes and self.group.n_outputs == 1
         self._write(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
-        self.learning.run()
+        self.learn_program.run()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
         row.values[1 : self.first] = X.numbers[0]
@@ -119,15 +119,15 @@ class LinearRow:
 
 
 class SingleRow:
-    """A row like ``X``, and its predictions by members and mixture of a pool, for the bound objects."""
+    """Arrays and programs for rows like ``X`` in members and mixture of a pool, for as long as ``bound`` is current."""
 
     def __init__(self, pool: Any, X: Block, bound: list[Any]) -> None:
         members = self.members = pool.members
-        self.bound, self.row = bound, b""  # that walked last
+        self.bound, self.row = bound, b""  # ``row`` is the latest one predicted by generations
         self.predictions = MemberRows(members, members.generations(), 1, 0)
         self.linear, self.written = LinearRow(members.linear, X, self.predictions.online), self.predictions.written
         self.mixed, self.places_born = np.empty((1, self.written.shape[2])), members.places_as_born
-        self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
+        self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # by generations as they were born
         self.target, self.weight, self.has_finished = np.zeros(1), np.zeros(1), pool.has_finished
         self.mixing = []
         for number in (NEW, KNOWN):
@@ -139,7 +139,7 @@ class SingleRow:
         self.mixing_learned = [Program([call]) for call in calls]
 
     def predict(self, X: Block, matrix: np.ndarray, context: int) -> None:
-        """Write the predictions of members and of the mixture of the row's context."""
+        """Write the predictions of members and of the mixture of the row's context ``context``."""
         self.linear.predict(X)
         self._walk(matrix)
         self.predictions.follow()
@@ -153,8 +153,8 @@ class SingleRow:
     ) -> None:
         """Let members and the mixture of the row's context learn a row after they predicted it.
 
-        The weights are relative to those of all rows before, and of those before in the context. Predictions (M, K)
-        of a row that ``waited`` are taken in place of those of members.
+        ``weights`` are relative to all earlier rows, and to earlier rows in the context. ``waited`` are predictions
+        (M, K) of members from an earlier call, which replace the present ones; or None.
         """
         weight, in_context = weights
         self.linear.learn(X, y, weight)
@@ -168,7 +168,7 @@ class SingleRow:
         self.mixing_learned[context].run()
 
     def _walk(self, matrix: np.ndarray) -> None:
-        """Let generations predict a row as they were born, unless they just did so."""
+        """Let generations as they were born predict a row, unless it was their latest row."""
         row = matrix.tobytes()
         if row != self.row:
             self.predictions.walk(matrix)
@@ -176,10 +176,10 @@ class SingleRow:
 
 
 class SingleRows:
-    """Predicts and learns single rows of a pool, in arrays that each thread has for itself meanwhile."""
+    """Predicts and learns single rows of a pool, in arrays that only one thread uses at a time."""
 
     def __init__(self) -> None:
-        self.rows: list[SingleRow] = []  # that no thread is using
+        self.rows: list[SingleRow] = []  # arrays that no thread is using
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
@@ -193,11 +193,11 @@ class SingleRows:
         y: float | None = None,
         weights: tuple[float, float] = (0.0, 0.0),
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """What members, (1, M, K), and mixture, (1, K), predict of a row; None if not here.
+        """Predictions of a row by members (1, M, K) and by the mixture (1, K); None if this class cannot predict it.
 
-        The row as generations see it has a digest. If it has a class or number, it is learned after that.
+        ``observed`` is the row as generations see it, and its digest. With a class or number ``y`` it is then learned.
         """
-        row = self._taken(pool, X, y is not None)
+        row = self._arrays_for(pool, X, y is not None)
         if row is None:
             return None
         matrix, digests = observed
@@ -209,15 +209,15 @@ class SingleRows:
         self.rows.append(row)
         return predicted
 
-    def _taken(self, pool: Any, X: Block, learns: bool) -> SingleRow | None:
-        """Arrays for this row, made anew where there are none; None if not all members have views and slots for it."""
+    def _arrays_for(self, pool: Any, X: Block, learns: bool) -> SingleRow | None:
+        """Arrays for this row, allocated if necessary; None if some member lacks a view or some feature a slot."""
         linear, meetings = pool.members.linear, pool.members.linear.meetings
         if meetings is not None and (learns or (meetings.first and reach(X) > meetings.first)):
             return None
-        bound = _bound(pool)
+        bound = _bound_objects(pool)
         try:
             row = self.rows.pop()
-        except IndexError:  # the first row, or other threads use them
+        except IndexError:  # the first row, or all arrays are in use by other threads
             row = None
         if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
             self.rows, row = [], None
@@ -227,12 +227,12 @@ class SingleRows:
         return row
 
 
-def _bound(pool: Any) -> list[Any]:
-    """The objects that arrays and calls are made for; both are made anew where one of them is another object."""
+def _bound_objects(pool: Any) -> list[Any]:
+    """The objects that arrays and calls refer to; if one of them is replaced, arrays and calls must be made again."""
     linear, growth = pool.members.linear, pool.members.growth
     parts = [pool.has_finished, pool.members.width, linear.n_features, linear.members, growth, *linear.views.values()]
     for member in linear.members:
         parts += member.state, member.objective
     for context in pool.contexts:
         parts += context.mixture.corrections, context.frozen.losses
-    return parts if growth is None else [*parts, *growth.awake.values()]  # lists that are replaced at a takeover
+    return parts if growth is None else [*parts, *growth.awake.values()]  # takeovers replace these lists

@@ -1,4 +1,4 @@
-"""Slots of the mixture: each has one member at a time, and keeps its weight when a new generation takes it over."""
+"""Slots of the mixture: each has one member at a time, and keeps its weight when a new generation takes over."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tunefree.generations.leaves import learners_of
 from tunefree.generations.linear import STRENGTHS
 
 MOST_KINDS = 64
-MOST_LINEAR_ROWS = 4096  # at a birth, up to which linear models are grown
-LATEST_LINEAR_ROWS = 2 * MOST_LINEAR_ROWS  # learned, after which they sleep
+MOST_LINEAR_ROWS = 4096  # linear models are grown at births up to this number of rows
+LATEST_LINEAR_ROWS = 2 * MOST_LINEAR_ROWS  # they sleep from this number of rows on
 WHOLE = 0  # the clock of all rows
 
 
 class Slot(NamedTuple):
-    """The purpose of a place in the mixture."""
+    """The kind of member that a position in the mixture is for."""
 
-    clock: int  # 0 for generations of all rows, else of so many latest ones
-    kind: str  # of generation
-    age: int  # 0 the newest, 1 the one before
-    version: int  # of trees 0 as they were born, else by the learner of this number on their leaves; of linear models
-    #   the number of the strength
+    clock: int  # 0 for generations of all rows, else the number of latest rows they are grown on
+    kind: str  # kind of generation
+    age: int  # 0 for the newest generation, 1 for the one before
+    version: int  # trees: 0 as they were born, else the number of the learner on their leaves, from 1;
+    #   linear models: index into STRENGTHS
 
     @property
     def name(self) -> str:
@@ -41,12 +41,12 @@ class Slot(NamedTuple):
 
     @property
     def is_as_born(self) -> bool:
-        """Whether its members do not learn."""
+        """Whether the members of the slot do not learn."""
         return self.kind == LINEAR or self.version == 0
 
 
 def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners: bool = True) -> list[Slot]:
-    """Slots of linear models on all rows, and of kinds of trees on all rows and on windows, with learners or not."""
+    """Slots for linear models on all rows, and for trees on all rows and on windows, with or without learners."""
     if len({*kinds, LINEAR}) <= len(kinds):
         raise ModelError("a kind of generation is named twice")
     ages = range(len(AGES))

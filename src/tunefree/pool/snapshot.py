@@ -1,7 +1,7 @@
-"""Copies of the pool, which do not learn: how they predict later rows tells how rows to come will be predicted.
+"""Copies of the pool that do not learn: their losses on later rows estimate the loss of predictions far ahead.
 
-A copy is taken when a generation of all rows takes over, at each doubling. It predicts some of the rows up to the next
-copy. These rows judge the frozen mixture of their context (:mod:`tunefree.pool.contexts`).
+A copy is taken when a generation of all rows takes over, each time the number of rows has doubled. It predicts a sample
+of the rows up to the next copy. These rows judge the frozen mixture of their context (:mod:`tunefree.pool.contexts`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tunefree.pool.ledger import LearnedRows, Ledger, joined
 from tunefree.pool.linear_group import LinearSnapshot
 from tunefree.pool.members import Members, predictions_of
 
-EARLIEST = 4 * FIRST  # rows of the first copy
-JUDGED = 512  # rows that a copy has learned at least, if its losses are to count
-MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
-MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
+EARLIEST = 4 * FIRST  # number of learned rows at which the first copy is taken
+JUDGED = 512  # the losses of a copy count if it has learned at least so many rows
+MOST_ROWS = 1024  # the largest number of rows that a copy predicts
+MOST_ROWS_OF_TEXTS = 256  # likewise if there are no columns for trees: the frozen mixture then has no members
 
 
 class Predicted(NamedTuple):
     """Rows that a copy has predicted."""
 
-    # Of the M generations and of the mixture of the copy, and of the mixture of the stream.
+    # Predictions of the generations of the copy, of its mixture, and of the mixture that follows the stream.
     predicted: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
     targets: Annotated[np.ndarray, "float64[n]"]
     weights: Annotated[np.ndarray, "float64[n]"]
@@ -46,7 +46,7 @@ class Predicted(NamedTuple):
 
 
 class Snapshot(Part):
-    """The predicting parts of a pool as it was after some rows: linear members, generations, mixtures of contexts."""
+    """Frozen parts of a pool that predict: linear members, generations, and the mixtures of contexts."""
 
     members: Members = argument()
     rows = number(FIXED, COUNT)
@@ -63,7 +63,7 @@ class Snapshot(Part):
         self.generations = [generation.frozen() for *_, generation in members.growth.generations()]
 
     def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions (n, M, K) of the members as they were, and predictions (n, K) of the mixtures."""
+        """Predictions (n, M, K) of the copied members, and predictions (n, K) of the copied mixtures."""
         online, matrix = self.linear.predict(X), self.members.matrix(X)
         predictions = predictions_of(self.members, online, with_ages(self.generations), matrix)
 
@@ -75,7 +75,7 @@ class Snapshot(Part):
         return predictions, by_context(contexts, mix_context)
 
     def check(self) -> None:
-        """Raise a ModelError unless there are trees, and a mixture of each context."""
+        """Raise a ModelError unless the members have trees and each context has a mixture."""
         if self.members.growth is None:
             raise ModelError("there is a copy of trees that are not there")
         if not 0 < len(self.mixtures) <= N_CONTEXTS:
@@ -83,7 +83,7 @@ class Snapshot(Part):
 
 
 class Copies(Part):
-    """The latest copy of a pool, rows that it predicted, and after how many rows the next one is taken."""
+    """The latest copy of a pool, the rows that it predicted, and the number of rows at which the next one is taken."""
 
     members: Members = argument()
     next = number(LEARNED, Number(1, 2**62, whole=True))
@@ -95,7 +95,7 @@ class Copies(Part):
         make=lambda copies, _: Snapshot.bare(members=copies.members),
     )
     predicted: list[Predicted] = children(Predicted, RECORD, blank=lambda _: [])
-    ledger = scratch(lambda _: Ledger())  # of rows that the copy will predict
+    ledger = scratch(lambda _: Ledger())  # rows that wait for the prediction of the copy
 
     def __init__(self, members: Members) -> None:
         self.members, self.next = members, EARLIEST
@@ -108,13 +108,13 @@ class Copies(Part):
     reduce = forget
 
     def forget_features(self, features: np.ndarray) -> None:
-        """Let the copy predict as if features had never been seen."""
-        self._flush()  # rows that know them
+        """Let the copy predict as if features had never occurred."""
+        self._flush()  # waiting rows may have these features
         if self.copy is not None:
             self.copy.linear.forget(features)
 
     def observe(self, rows: LearnedRows) -> None:
-        """Let the copy predict some of the rows of a weight above 0, once there are many, since it does not change."""
+        """Queue a sample of the rows of a weight above 0 for prediction by the copy; full queues are flushed."""
         if self.copy is None:
             return
         growth = self.members.growth
@@ -126,7 +126,7 @@ class Copies(Part):
                 if [one.widths for one in waiting.units] != [one.widths for one in rows.units]:
                     self._flush()
             is_full = self.ledger.add(rows.at(some), len(some))
-            if is_full or self.members.linear.meetings is not None:  # they log features for some time
+            if is_full or self.members.linear.meetings is not None:  # their log does not keep features forever
                 self._flush()
 
     def _flush(self) -> None:
@@ -138,18 +138,18 @@ class Copies(Part):
         if self.copy is None:
             return
         members, X, contexts = self.members, rows.X, rows.contexts
-        predictions, following = self.copy.predict(X, contexts)
+        predictions, mixed = self.copy.predict(X, contexts)
         born = predictions[:, members.places_as_born]
-        predicted = np.concatenate([born, following[:, None], rows.mixed[:, None]], axis=1)
+        predicted = np.concatenate([born, mixed[:, None], rows.mixed[:, None]], axis=1)
         matrix = members.matrix(X)
         score_units = by_context(
-            contexts, lambda number, some: rows.units[number].of(matrix[some], following[some, 0], rows.weight[some])
+            contexts, lambda number, some: rows.units[number].of(matrix[some], mixed[some, 0], rows.weight[some])
         )
         judged = rows.y, rows.judging, rows.numbers.astype(np.uint64), contexts, score_units, rows.draws
         self.predicted.append(Predicted(predicted, *judged))
 
     def learn(self, contexts: list[Context]) -> None:
-        """Let the rows that the copy predicted judge the frozen mixtures, which then learn them in their order."""
+        """Judge the frozen mixtures on the rows that the copy predicted, let them learn these, and drop the copy."""
         self._flush()
         if self.predicted and self.copy is not None:
             rows = joined(self.predicted)
@@ -165,6 +165,6 @@ class Copies(Part):
             self.next *= 2
 
     def prepare(self) -> None:
-        """Let the copy predict the rows that wait, and bring those that were predicted together."""
+        """Let the copy predict the rows that wait, and concatenate all rows that it predicted."""
         self._flush()
         self.predicted = [joined(self.predicted)] if self.predicted else []

@@ -16,14 +16,14 @@ from tunefree.losses.objectives import chosen, measured
 from tunefree.pool import calibration
 
 MANY_CLASSES = 1000
-FEWEST_ROWS = 3  # of a class that is not rare
-MANY_ROWS = 1000  # up to so many no class is rare
-LONGEST_LABEL = 2**16  # letters of one
-MOST_SUMMED = 1e308  # what sums of losses and errors end at
+FEWEST_ROWS = 3  # a class with fewer rows is rare
+MANY_ROWS = 1000  # with up to so many rows no class is rare
+LONGEST_LABEL = 2**16  # letters
+MOST_SUMMED = 1e308  # the upper limit of sums of losses and errors
 
 
 class Labels(NamedTuple):
-    """The labels of some rows: distinct values, and which of them each row has."""
+    """The labels of some rows: distinct values, and the index of the value of each row."""
 
     values: list[Any]
     codes: np.ndarray  # (n,) int64
@@ -38,7 +38,7 @@ class Labels(NamedTuple):
 
 
 def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray | None = None) -> None:
-    """Raise a DataError, with the file and the number of the row in it, where a label is too long to be one."""
+    """Raise a DataError, with the file and the row number, if a label is too long."""
     lengths = [len(label) if isinstance(label, str) else 0 for label in labels.values]
     longest = max(lengths, default=0)
     if longest > LONGEST_LABEL:
@@ -49,7 +49,7 @@ def check_lengths(labels: Labels, file: str | None = None, numbers: np.ndarray |
 
 
 def written(label: Any) -> Any:
-    """A label in a normal form, the same for 1, "1" and "1.0", and for True and "true".
+    """The normal form of a label, the same for 1, "1" and "1.0", and for True and "true".
 
     >>> written(1) == written("1.0"), written(True) == written("true"), written("a")
     (True, True, 'a')
@@ -62,7 +62,7 @@ def written(label: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it.
+    """Whether a value is None, NaN or pandas.NA; comparisons with pandas.NA are neither true nor false.
 
     >>> is_missing(None), is_missing(np.float64("nan")), is_missing("nan")
     (True, True, False)
@@ -74,9 +74,9 @@ def is_missing(value: Any) -> bool:
 
 
 def label_of_row(label: Any) -> Any:
-    """The label of a row that comes alone, as a value of Python where it is a number or string of NumPy.
+    """The label of a single row; NumPy numbers and strings become Python values.
 
-    A DataError is raised if it is missing, too long, or of a type that cannot be told from others.
+    A DataError is raised if the label is missing, too long, or not hashable.
     """
     if any(map(is_missing, label if isinstance(label, tuple) else [label])):
         raise DataError(f"the label {label!r} is missing", remedy="leave the row out")
@@ -88,7 +88,7 @@ def label_of_row(label: Any) -> Any:
 
 
 def target_of_row(target: Any) -> float:
-    """The target of a row that comes alone; a DataError is raised if it is no finite number."""
+    """The target of a single row; a DataError is raised if it is not a finite number."""
     try:
         number = float(target)
     except (TypeError, ValueError, OverflowError):
@@ -99,9 +99,9 @@ def target_of_row(target: Any) -> float:
 
 
 def place_of(label: Any, labels: Sequence[Any]) -> int:
-    """The place of a label, or of the one that is written so, among others.
+    """The index of a label in ``labels``, or of the label that is written like it.
 
-    Without it a ModelError proposes the nearest.
+    If it is missing, a ModelError proposes the nearest label.
 
     >>> place_of("1.0", [0, 1]), place_of("no", ["yes", "no"])
     (1, 1)
@@ -110,8 +110,8 @@ def place_of(label: Any, labels: Sequence[Any]) -> int:
         lambda known: known == label or str(known) == str(label),
         lambda known: not isinstance(known, str) and written(known) == written(label),
     ):
-        if (place := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
-            return place
+        if (index := next((k for k, known in enumerate(labels) if is_same(known)), None)) is not None:
+            return index
     known = [written(other) if isinstance(other, bool) and isinstance(label, str) else other for other in labels]
     raise ModelError(f"there is no class {label!r}; {nearest(label, known, 'classes')}")
 
@@ -128,7 +128,7 @@ class RunningMetrics:
     def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
         """Add a batch; sums run row by row, so that they do not depend on where batches are cut.
 
-        Rows whose loss is NaN, which were not predicted, are among ``rows`` but in none of the sums.
+        Rows whose loss is NaN were not predicted: they count in ``rows`` but not in the sums.
         """
         self.rows += len(weight)
         predicted = ~np.isnan(row_losses)
@@ -146,7 +146,7 @@ class RunningMetrics:
         return self.errors / self.weight if self.weight > 0 else 0.0
 
     def loss_since(self, before: RunningMetrics) -> float:
-        """The mean loss of the rows since earlier sums; NaN if none was predicted."""
+        """The mean loss of the rows added since ``before``; NaN if none was predicted."""
         weight = self.weight - before.weight
         return (self.loss - before.loss) / weight if weight > 0.0 else math.nan
 
@@ -159,7 +159,7 @@ class RunningMean:
     total: float = 0.0  # weighted sum of targets
 
     def add(self, weight: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Add a batch; returns the mean of the targets (n,) before each row, NaN where there are none.
+        """Add a batch; returns the mean (n,) of the targets before each row, NaN before the first one.
 
         >>> RunningMean().add(np.array([1.0, 1.0, 3.0]), np.array([1900.0, 2000.0, 1990.0]))
         array([  nan, 1900., 1950.])
@@ -172,7 +172,7 @@ class RunningMean:
 
 
 def running_sum(start: float, terms: np.ndarray) -> float:
-    """A sum that goes on term by term, so that it does not depend on how rows come in batches."""
+    """The sum of ``start`` and the terms, added one by one, so that it does not depend on the batches of rows."""
     if not len(terms):
         return start
     if len(terms) == 1:
@@ -184,7 +184,7 @@ def running_sum(start: float, terms: np.ndarray) -> float:
 
 
 def check_room(n_classes: int) -> None:
-    """Raise an error if there may be no more than so many classes."""
+    """Raise a DataError if a model of ``n_classes`` classes cannot have another one."""
     if n_classes >= MANY_CLASSES:
         raise DataError(
             f"the target has more than {MANY_CLASSES} different values",
@@ -195,8 +195,8 @@ def check_room(n_classes: int) -> None:
 class ScoredModel:
     """A model whose predictions can be scored against known targets.
 
-    Subclasses have ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (from predictions to
-    losses) and a way from margins to log-odds. Columns may be ``monotone``.
+    Subclasses have ``task``, ``classes`` (labels in the order of the outputs), ``objective`` (which computes losses of
+    predictions) and a conversion of margins to log-odds. Columns may be ``monotone``.
     """
 
     task: str
@@ -205,11 +205,11 @@ class ScoredModel:
 
     @property
     def objective(self) -> Any:
-        """The function of margins and targets that gives predictions and losses."""
+        """The objective, which computes predictions and losses from margins and targets."""
         raise NotImplementedError
 
     def _log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, classes) of probabilities up to a constant of each row."""
+        """Logarithms (n, classes) of probabilities up to a constant for each row."""
         raise NotImplementedError
 
     @property
@@ -218,7 +218,7 @@ class ScoredModel:
         return len(self.classes) if self.task == "classification" and len(self.classes) > 2 else 1
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
-        """The class of each row, and (first row, label) of each class that is new, in order."""
+        """The class index of each row, and (first row, label) of each new class, in order of first rows."""
         known = {label: k for k, label in enumerate(self.classes)}
         if all(label in known for label in y.values):
             return np.array([known[label] for label in y.values], np.int64)[y.codes], []
@@ -229,52 +229,52 @@ class ScoredModel:
         return numbers[y.codes], [(first, y.values[i]) for first, i in new]
 
     def targets_of(self, codes: np.ndarray) -> np.ndarray:
-        """Classes as the objective takes them: -1 and +1 for one output."""
+        """Class indices in the form of the objective: -1 and +1 for one output."""
         return np.where(codes == 1, 1.0, -1.0) if self.n_outputs == 1 else codes.astype(np.float64)
 
     def errors(self, y: Any, predictions: np.ndarray) -> np.ndarray:
-        """1 where a predicted class is wrong, else 0; in regression the absolute error."""
+        """1 where the predicted class is wrong, else 0; in regression the absolute error."""
         if self.task == "regression":
             with np.errstate(over="ignore"):
                 return np.minimum(np.abs(np.asarray(y, np.float64) - self.responses(predictions)), MOST)
         return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
 
     def responses(self, predictions: np.ndarray) -> np.ndarray:
-        """The targets (n,) that predictions (n, 1) stand for, see :func:`tunefree.losses.contract.response`."""
+        """Predicted targets (n,) from predictions (n, 1), see :func:`tunefree.losses.contract.response`."""
         numbers: np.ndarray = self.objective.loss.response(predictions[:, 0])
         return numbers
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
-        """The loss of each prediction; NaN for a label that was never seen in training."""
+        """The loss of each prediction; NaN for a label that did not occur in training."""
         if self.task == "regression":
             return measured(self.objective, np.asarray(y, np.float64), predictions)
-        codes, known = self._known(y)
+        codes, known = self._known_codes(y)
         return np.where(known, measured(self.objective, self.targets_of(codes), predictions), np.nan)
 
     def log_losses(self, y: Labels, margins: np.ndarray) -> np.ndarray:
-        """Minus the logarithm of the probability of each class; NaN for a label that was never seen in training."""
-        codes, known = self._known(y)
+        """Minus the logarithm of the probability of each label; NaN for a label that did not occur in training."""
+        codes, known = self._known_codes(y)
         return np.where(
             known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self._log_odds(margins)), np.nan
         )
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
-        """Class probabilities (n, classes) of margins; a class that is the only one so far has the probability 1."""
+        """Class probabilities (n, classes) from margins; a single class has probability 1."""
         if len(self.classes) == 1:
             return np.ones((len(margins), 1))
         return calibration.probabilities(self._log_odds(margins))
 
-    def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
-        """The class of each row, and whether it has one; 0 for one that has not."""
+    def _known_codes(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:
+        """The class index of each row, 0 for unknown labels; and a mask of rows with known labels."""
         codes, _ = self.codes(y)
         return np.where(codes < len(self.classes), codes, 0), codes < len(self.classes)
 
 
 def join_margins(pieces: list[np.ndarray], n_outputs: int) -> np.ndarray:
-    """Margins of successive pieces, as many as are known at the end.
+    """Concatenate margins of successive pieces, padded to ``n_outputs`` columns.
 
-    A class that was not known yet has the margin -inf. One margin becomes those of classes 0 and 1, the first of
-    which is 0.
+    A class that was not yet known has margin -inf. A single margin becomes the margin of class 1, with margin 0 for
+    class 0.
     """
     if len(pieces) == 1 and pieces[0].shape[1] == n_outputs:
         return pieces[0].copy()

@@ -1,8 +1,8 @@
-"""Views: what a learner sees of rows, which are raw, or steady, by a running robust scaling.
+"""Views: transformations of rows before a learner sees them, ``raw`` (none) or ``steady`` (running robust scaling).
 
-The steady view turns a block of rows into another one. Numbers in dense columns are transformed one by one. The
-entries of a sparse row are all divided by one number. One-hot codes stay as they are. Its statistics are those of the
-rows so far, including the one that is transformed; targets are never used.
+The steady view transforms a block of rows into another one. Numbers in dense columns are transformed one by one. All
+entries of a sparse row are divided by the same number. One-hot codes do not change. The statistics of the view are
+from the rows so far, including the transformed one, and never from targets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tunefree.core.numbers import WIDEST, approach, clip, finite, pace
 from tunefree.core.rows import Block
 
 NAMES = ("raw", "steady")
-OF_COLUMNS = ("centres", "distances", "counts")  # fields with a number for each column; others are one number
+OF_COLUMNS = ("centres", "distances", "counts")  # fields with a number for each column; other fields are single numbers
 OfColumns = Annotated[np.ndarray, "float64[columns]"]
 Single = Annotated[np.ndarray, "float64[1]"]
 
@@ -117,7 +117,7 @@ transform_rows = _transforming(Steady)
 
 
 def hidden(X: Block, features: np.ndarray) -> Block:
-    """The rows with zeros in some dense columns."""
+    """The rows with zeros in the dense columns of these features."""
     if not len(features):
         return X
     numbers = X.numbers.copy()
@@ -126,7 +126,7 @@ def hidden(X: Block, features: np.ndarray) -> Block:
 
 
 def transform(view: Steady, X: Block, learns: np.ndarray) -> Block:
-    """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
+    """The rows transformed by a view; rows with ``learns`` above 0 update its statistics before the transformation.
 
     A ModelError is raised if rows have another number of dense columns than the view.
     """

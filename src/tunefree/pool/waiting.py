@@ -1,7 +1,7 @@
-"""Rows that were predicted, and whose targets are still to come.
+"""Predicted rows that wait for their targets.
 
-Where targets come late, members that follow the latest ones are worse than they look when a row is learned. So a row
-that was predicted before it is learned is evidence as it was predicted then.
+Where targets come late, a prediction made at the moment a row is learned is too good: members that follow the latest
+targets have learned later ones by then. So the evidence from a row is its earlier prediction, if there is one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from tunefree.core.part import RECORD, Part, argument, child
 from tunefree.core.schema import ANY
 
-MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten,
-MOST_BYTES = 2**26  # of what was predicted of them likewise
+MOST_ROWS = 4096  # the largest number of waiting rows; the earliest ones are dropped
+MOST_BYTES = 2**26  # likewise of their predictions
 
 
 class Remembered(NamedTuple):
-    """Predictions by members of a row whose target is still to come."""
+    """Predictions by members for a row that waits for its target."""
 
-    digest: int  # of its observation
+    digest: int  # digest of the observation
     predictions: np.ndarray  # (M, K)
 
 
@@ -30,13 +30,13 @@ class _Rows(NamedTuple):
     predictions: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
 
 
-def _put(waiting: Waiting, rows: _Rows) -> None:
+def _restore(waiting: Waiting, rows: _Rows) -> None:
     waiting.rows = dict(zip(rows.digests.tolist(), rows.predictions, strict=True))
     waiting.row_bytes = rows.predictions[:1].nbytes
 
 
 class Waiting(Part):
-    """Predictions by members of the latest rows, by the digest of their observation.
+    """Predictions by members for the latest rows, by the digest of their observation.
 
     >>> waiting = Waiting()
     >>> waiting.keep(np.array([7], np.uint64), np.array([[[0.25]]]))
@@ -47,16 +47,16 @@ class Waiting(Part):
     """
 
     rows: dict[int, np.ndarray] = child(  # (M, K) of each
-        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._listed(), write=_put
+        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._arrays(), write=_restore
     )
     row_bytes = argument()
 
     def __init__(self) -> None:
         self.rows = {}
-        self.row_bytes = 0  # of the latest
+        self.row_bytes = 0  # of the predictions of the latest row
 
     def keep(self, digests: np.ndarray, predictions: np.ndarray) -> None:
-        """Keep predictions (n, M, K) of rows."""
+        """Keep the predictions (n, M, K) of rows."""
         self.row_bytes = predictions[:1].nbytes or self.row_bytes
         most = max(min(MOST_ROWS, MOST_BYTES // max(self.row_bytes, 1)), 1)
         for digest, row_predictions in zip(digests[-most:].tolist(), predictions[-most:], strict=True):
@@ -67,30 +67,30 @@ class Waiting(Part):
                 self.rows.pop(digest, None)  # another thread may have put it back
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
-        """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
-        for place, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
+        """Replace the present predictions (n, M, K) of rows by the kept ones, if any; these rows no longer wait."""
+        for index, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
             if row_predictions is not None:
-                predictions[place] = row_predictions
+                predictions[index] = row_predictions
 
     def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
-        """The predictions (M, K) that were kept of each row, if there are any; it no longer waits."""
+        """The kept predictions (M, K) of each row, or None; the rows no longer wait."""
         return (self.rows.pop(digest, None) for digest in digests.tolist())
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the predictions."""
+        """Bytes of the kept predictions."""
         return self.row_bytes * len(self.rows)
 
-    def _listed(self) -> _Rows:
+    def _arrays(self) -> _Rows:
         """The digests and predictions of all rows."""
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))
         return _Rows(np.array([*self.rows], np.uint64), predictions)
 
 
 def remembered(model: Any, X: Any) -> list[Remembered | None]:
-    """The latest predictions of a published model's members, for the rows that it predicted last.
+    """The latest predictions by members of a published model, for the rows that it has just predicted.
 
-    None of each row if nothing is to be remembered: evidence is then what is predicted as the row is learned.
+    None for each row without kept predictions: the evidence is then its prediction at the moment it is learned.
     """
     if model.pool is None or not model.pool.waiting.rows or model.pool.members.growth is None:
         return [None] * len(X.pointers[1:])
@@ -102,7 +102,7 @@ def remembered(model: Any, X: Any) -> list[Remembered | None]:
 
 
 def remember(model: Any, rows: list[Remembered]) -> None:
-    """Give a model earlier predictions of rows that it learns next; those that do not fit its members are left out."""
+    """Give a model earlier predictions of rows that it learns next; predictions of another shape are left out."""
     if model.pool is not None:
         members = model.pool.members
         shape = len(members.names), max(members.width, 1)

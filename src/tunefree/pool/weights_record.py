@@ -1,4 +1,4 @@
-"""The course of the weights and losses of a pool's members over the rows, and the expected loss of rows to come."""
+"""The course of the weights and losses of a pool's members over the rows, and the expected loss of future rows."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.intervals.conformal import recency
 from tunefree.intervals.learning_curve import rows_learned
 
-MOST = 256  # points that are kept
+MOST = 256  # the largest number of points kept
 N_SUMS = 5
-MOST_LOSS = 1e145  # of a unit, so that sums of squares are finite
-FEWEST = 4  # points of a record from which a loss is estimated
-EARLIEST = 1.0 / 16.0  # part of the rows, before which losses tell nothing of the end
+MOST_LOSS = 1e145  # the largest loss of a unit, so that sums of squares are finite
+FEWEST = 4  # the smallest number of points for the estimate of a loss
+EARLIEST = 1.0 / 16.0  # losses before this fraction of the rows are not used for estimates
 
 
 class Selection(NamedTuple):
     """The members awake, by decreasing weight.
 
-    Rows judge a member if it may not have learned them before: see :mod:`tunefree.pool.members`. Members' losses are
-    of different rows, since not all were awake from the first row on.
+    Rows of one context judge the members before these learn them, see :mod:`tunefree.pool.contexts`. Losses of members
+    are means over different rows, since not all members were awake from the first row on.
     """
 
     members: list[str]
-    weights: np.ndarray  # (M,) in the base of the mixture that predicts rows to come; their sum is 1
-    losses: np.ndarray  # (M,) weighted mean loss of the rows that judge; NaN where none did
-    standard_errors: np.ndarray  # (M,) of these means; of groups, if there are any
-    rows: np.ndarray  # (M,) that judge
-    points: np.ndarray  # (T,) rows learned
-    weights_at: np.ndarray  # (T, M) weights in the base of the mixture that follows the stream, after so many rows
+    weights: np.ndarray  # (M,) in the base of the mixture that predicts future rows; their sum is 1
+    losses: np.ndarray  # (M,) weighted mean loss of the rows that judge the member; NaN if there are none
+    standard_errors: np.ndarray  # (M,) standard errors of these means; over groups, if there are any
+    rows: np.ndarray  # (M,) number of rows that judge the member
+    points: np.ndarray  # (T,) numbers of learned rows
+    weights_at: np.ndarray  # (T, M) weights in the base of the mixture that follows the stream, at these points
 
 
 class WeightsRecord(Part):
-    """Weights of M members after some of the rows, and losses between these.
+    """Weights of M members at some row numbers (points), and losses between the points.
 
-    Where there are more than MOST points, one is dropped, and its losses are added to those of the next. Points are so
-    dropped that they become as dense as the roots of the numbers of rows: early ones, where much happens, lie closer.
+    If there are more than MOST points, one is dropped, and its losses are added to those of the next point. The points
+    that remain are evenly spaced on a square-root scale: closer at the beginning, where weights change most.
 
-    ``weights`` (T, M) are those in the base mixture of members awake, which sum to 1; 0 of those asleep. ``losses`` (T,
-    5, M + 1) are sums since the point before, of the members and of the mixture: weighted losses, weights, rows,
+    ``weights`` (T, M) of members awake in the base mixture sum to 1; they are 0 for members asleep. ``losses``
+    (T, 5, M + 1) are sums since the previous point for the members and the mixture: weighted losses, weights, rows,
     squares of the weighted losses of units, and units. A unit is a row, or a run of rows of one group.
 
     Two members, of which the second sleeps up to row 100:
@@ -73,13 +73,13 @@ class WeightsRecord(Part):
 
     @property
     def n_judged(self) -> int:
-        """The members and the mixture."""
+        """The number of columns of losses: the members and the mixture."""
         return self.n_members + 1
 
     def observe(self, losses: np.ndarray, weights: np.ndarray, starts: np.ndarray | None = None) -> None:
-        """Take note of the losses (n, M + 1) of the members and of the mixture on rows; NaN of those asleep.
+        """Add the losses (n, M + 1) of the members and the mixture on rows; NaN for members asleep.
 
-        ``weights`` (n,) are those of the rows, and ``starts`` the first rows of units, if these are not single rows.
+        ``weights`` (n,) are weights of rows, and ``starts`` the first rows of units, if units are not single rows.
         """
         awake = ~np.isnan(losses)
         weighted = np.minimum(np.where(awake, weights[:, None] * np.minimum(losses, MOST_LOSS), 0.0), MOST_LOSS)
@@ -91,7 +91,7 @@ class WeightsRecord(Part):
         self.since = running(self.since, np.stack([weighted, weights[:, None] * awake, awake, squares, units], axis=1))
 
     def add(self, rows: int, weights: np.ndarray) -> None:
-        """Add a point: weights (M,) after so many rows, NaN of members that sleep."""
+        """Add a point: weights (M,) after so many rows, NaN for members that sleep."""
         if len(self.rows) and rows <= self.rows[-1]:
             return
         awake = np.nan_to_num(weights)
@@ -102,15 +102,15 @@ class WeightsRecord(Part):
             self._drop()
 
     def _drop(self) -> None:
-        """Drop the point between whose neighbours the root of the number of rows grows least."""
+        """Drop the point whose neighbours are closest on the square-root scale."""
         roots = np.sqrt(self.rows)
-        place = 1 + int(np.argmin(roots[2:] - roots[:-2]))
-        self.losses[place + 1] += self.losses[place]
+        index = 1 + int(np.argmin(roots[2:] - roots[:-2]))
+        self.losses[index + 1] += self.losses[index]
         for name in ("rows", "weights", "losses"):
-            setattr(self, name, np.delete(getattr(self, name), place, axis=0))
+            setattr(self, name, np.delete(getattr(self, name), index, axis=0))
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean losses (M + 1,) of the members and of the mixture, their standard errors, and the rows in these."""
+        """Mean losses (M + 1,) of the members and the mixture, their standard errors, and their numbers of rows."""
         losses, weights, rows, squares, units = np.concatenate([self.losses, self.since[None]]).sum(axis=0)
         spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(
             units, np.maximum(units - 1.0, 1.0)
@@ -119,26 +119,26 @@ class WeightsRecord(Part):
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """One over the other; NaN where that is 0."""
+    """``above`` divided by ``below``; NaN where ``below`` is not above 0."""
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0.0)
 
 
 def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
+    """``start`` plus the sum of terms over the first axis, added one by one, so that blocks of rows do not matter."""
     return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1].copy()
 
 
 class EstimatedLoss(NamedTuple):
-    """A mean loss of rows to come, and its standard error."""
+    """The estimated mean loss of future rows, and its standard error."""
 
     loss: float
     standard_error: float
 
 
 def estimated_loss(pool: Any) -> EstimatedLoss | None:
-    """The estimated loss of a pool; None without generations, with too few rows, or of huge targets.
+    """The estimated loss of a pool; None without generations, with too few rows, or for huge targets.
 
-    Known rows and new rows have estimates of their own, and count by their shares of the latest rows.
+    Known rows and new rows have separate estimates, weighted by their shares of the latest rows.
     """
     if pool.members.growth is None or pool.unit != 1.0:
         return None
@@ -148,26 +148,26 @@ def estimated_loss(pool: Any) -> EstimatedLoss | None:
         end = float(rows_learned(np.array([pool.rows + 1]))[0])
     shares = [1.0 - share, share][: len(pool.contexts)]
     estimates = [estimate_of_record(context.record, pool.rows, end) for context in pool.contexts]
-    parts = [(part, one) for part, one in zip(shares, estimates, strict=True) if part > 0.0 and one is not None]
+    pairs = zip(shares, estimates, strict=True)
+    parts = [(part, estimate) for part, estimate in pairs if part > 0.0 and estimate is not None]
     total = sum(part for part, _ in parts)
     if not total > 0.0:
         return None
-    loss = sum(part / total * one.loss for part, one in parts)
-    return EstimatedLoss(loss, math.hypot(*(part / total * one.standard_error for part, one in parts)))
+    loss = sum(part / total * estimate.loss for part, estimate in parts)
+    return EstimatedLoss(loss, math.hypot(*(part / total * estimate.standard_error for part, estimate in parts)))
 
 
 def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | None:
-    """The estimated loss of a record, after so many rows, where ``end`` rows count as learned; None of too few.
+    """The estimated loss from a record of so many rows, if ``end`` rows count as learned; None with too few points.
 
-    Early rows were predicted by a pool that knew little, so their mean loss is larger than that of rows to come. With
-    smooth models the loss falls like that of a parametric family (Amari: A universal theorem on learning curves, Neural
-    Networks 1993), E(r) = a + b / r, where r is how many rows were learned, see
-    :mod:`tunefree.intervals.learning_curve`. It is fitted by weighted least squares to mean losses between points of
-    the record, of which later ones count more. Those before a sixteenth of the rows do not count: there the loss often
-    falls faster, as where few weights determine the target. The estimate is E at the end, a weighted sum of these
-    means, and its standard error follows from the spread of the losses between points. Few units, as groups that are
-    new late, do not tell their own spread, so it is one for all points. The loss is not expected to fall by more than 1
-    / r, so a counts as at least 0.
+    The pool had learned little when it predicted early rows, so their mean loss is larger than the loss of future rows.
+    With smooth models the loss falls like the loss of a parametric family (Amari: A universal theorem on learning
+    curves, Neural Networks 1993), E(r) = a + b / r, where r is the number of learned rows, see
+    :mod:`tunefree.intervals.learning_curve`. The curve is fitted by weighted least squares to mean losses between
+    points of the record, with larger weights for later ones. Losses before a sixteenth of the rows are not used: they
+    often fall faster, for instance where few weights determine the target. The estimate is E(end), a weighted sum of
+    these means. Its standard error follows from the variance of losses between points, which is pooled over all points,
+    as some have few units. The loss does not fall faster than 1 / r, so a is at least 0.
 
     >>> record, rng = WeightsRecord(1), np.random.default_rng(0)
     >>> for start in range(32, 2048, 32):
@@ -182,11 +182,11 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     starts = np.append(0.0, stops[:-1])
     losses, weights, _, squares, units = np.concatenate([record.losses, record.since[None]])[:, :, -1].T
     middles = (starts + stops) / 2.0
-    some = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
-    if len(some) < FEWEST or losses.max() >= MOST_LOSS:
+    used = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
+    if len(used) < FEWEST or losses.max() >= MOST_LOSS:
         return None
     losses, weights, squares, units, numbers = (
-        sums[some] for sums in (losses, weights, squares, units, np.ceil(middles))
+        sums[used] for sums in (losses, weights, squares, units, np.ceil(middles))
     )
     means, recencies = losses / weights, recency(numbers)
     unit = float(np.abs(means).max()) or 1.0
@@ -197,7 +197,7 @@ def estimate_of_record(record: WeightsRecord, rows: int, end: float) -> Estimate
     parts, inverse = counts / counts.sum(), 1.0 / learned
     centred = inverse - parts @ inverse
     slopes = parts * centred / max(float(parts @ centred**2), np.finfo(np.float64).tiny)
-    mean_weights = parts + slopes * (1.0 / end - float(parts @ inverse))  # a weighted sum of the means is E(end)
+    mean_weights = parts + slopes * (1.0 / end - float(parts @ inverse))  # E(end) is the sum of means by these weights
     least = float(parts @ (means * np.minimum(learned / end, 1.0)))
     loss = max(float(mean_weights @ means), least)
     return EstimatedLoss(unit * loss, unit * math.sqrt(float(mean_weights**2 @ errors**2)))

@@ -1,12 +1,12 @@
-"""Windows: clocks whose generations are grown on the latest rows only, awake while they predict better.
+"""Windows: clocks whose generations are grown on the latest rows only, and are awake while they predict better.
 
-A window costs as much as all other generations, and a table in random order has no use for it. So it is put to sleep
-and woken by a fixed rule. At row 2 L a trial begins: a generation is grown on the latest L rows. L rows later, and
-after each further L rows, the weight of the window's members in the base mixture is looked at, which follows their
-losses. While it is at least KEPT times what these members would have if all members awake had the same weight, the next
-generation is grown; else the window sleeps. The next trial begins 2 L rows later, and after each further trial that
-fails the time until the next one doubles. A trial also begins where the loss of the mixture rises: where the mean of a
-block of 1,024 rows exceeds the mean of the blocks since the last rise by four of their standard deviations.
+A window costs as much as all other generations, and is useless for a table in random order. So a fixed rule puts it to
+sleep and wakes it. At row 2 L a trial begins: a generation is grown on the latest L rows. After each further L rows the
+window is checked. The weight of its members in the base mixture, which depends on their losses, is compared with the
+weight that they would have if all members awake had equal weights. If it is at least KEPT times as large, the next
+generation is grown; else the window sleeps. The next trial begins 2 L rows later, and each further failed trial doubles
+the time until the next one. A trial also begins where the loss of the mixture rises: where the mean loss of a block of
+1,024 rows exceeds the mean of the blocks since the last rise by four of their standard deviations.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tunefree.pool.ledger import LearnedRows
 from tunefree.pool.weights_record import running
 
 LENGTHS = (2048, 16384)
-BLOCK = 1024  # rows whose mean loss is compared with that of the blocks before
-FEWEST_BLOCKS = 8  # before a rise can be told
+BLOCK = 1024  # rows whose mean loss is compared with the mean loss of earlier blocks
+FEWEST_BLOCKS = 8  # needed before a rise can be detected
 RISE = 4.0  # standard deviations
 KEPT = 0.7
-NEVER = 2**62  # rows, at which nothing happens
-MOST_FAILURES = 62  # of trials, each twice as late as the one before
+NEVER = 2**62  # a number of rows that is not reached
+MOST_FAILURES = 62  # the largest number of failed trials; each doubles the time until the next one
 
 
 class Window(Part):
-    """The clock of a window, whose generations are grown on so many rows, and have some places of the mixture.
+    """The clock of a window, whose generations are grown on the latest ``length`` rows.
 
-    It decides next at its ``birth``, after so many rows. ``failures`` are trials that failed since the last one that
-    did not. A window that has enough weight after a trial, and no longer after the next 2,048 rows:
+    ``places`` is a mask of their positions in the mixture. The next decision is due after ``birth`` rows. ``failures``
+    counts trials failed since the last success. A window with enough weight after a trial, but not 2,048 rows later:
 
     >>> window = Window(2048, np.array([True, False]))
     >>> window.decide(4096, np.array([0.0, 1.0]))
@@ -56,12 +56,12 @@ class Window(Part):
         self.is_awake, self.failures, self.birth = False, 0, 2 * length
 
     def decide(self, rows: int, weights: np.ndarray) -> Event | None:
-        """The birth after so many rows, the number of ``birth``; None if the window sleeps from here on.
+        """The birth at this number of rows; None if the window sleeps from now on.
 
-        ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
+        ``weights`` (M,) of members are from the base mixture, NaN for members that sleep.
         """
-        inside = weights[self.places & ~np.isnan(weights)]
-        has_failed = self.is_awake and not inside.sum() >= KEPT * len(inside) * np.nanmean(weights)
+        window_weights = weights[self.places & ~np.isnan(weights)]
+        has_failed = self.is_awake and not window_weights.sum() >= KEPT * len(window_weights) * np.nanmean(weights)
         if has_failed:
             self.failures += 1
             self.is_awake, self.birth = False, rows + self.length * 2**self.failures
@@ -76,12 +76,12 @@ class Window(Part):
             self.birth = min(self.birth, rows + self.length // 2)
 
     def stop(self) -> None:
-        """Stop the births of generations: rows in random order have no latest ones."""
-        self.is_awake, self.birth = True, NEVER  # one that is awake is not woken
+        """Stop the births of generations: rows in random order need no window."""
+        self.is_awake, self.birth = True, NEVER  # ``wake`` has no effect on a window that is awake
 
 
 class Rises(Part):
-    """Tells where the loss of a stream rises; ``block`` (2,) has the loss of the mixture and rows in the present block.
+    """Detects rises of the loss of a stream; ``block`` (2,) sums the mixture's losses and rows in the current block.
 
     >>> rises = Rises()
     >>> steady = [rises.add(0.5 + 0.01 * (block % 3)) for block in range(20)]
@@ -95,10 +95,10 @@ class Rises(Part):
 
     def __init__(self) -> None:
         self.block = np.zeros(2)
-        self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # of the blocks since the last rise
+        self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # statistics of the blocks since the last rise
 
     def observe(self, rows: LearnedRows) -> None:
-        """Add the losses of the mixture on rows to the sums of the present block, if the pool grows generations."""
+        """Add the losses of the mixture on rows to the sums of the current block, if the pool grows generations."""
         if rows.members.growth is None:
             return
         judged = np.flatnonzero(rows.relative > 0.0)
@@ -106,18 +106,18 @@ class Rises(Part):
         self.block = running(self.block, np.column_stack([losses, np.ones(len(judged))]))
 
     def end_block(self) -> bool:
-        """Begin another block; whether the loss of the one that ends is a rise."""
+        """End the current block and begin another one; returns whether the loss of the ended block is a rise."""
         (loss, n), self.block = self.block.tolist(), np.zeros(2)
         return n > 0.0 and self.add(loss / n)
 
     def add(self, loss: float) -> bool:
-        """Add the mean loss of a block; whether it is a rise."""
+        """Add the mean loss of a block; returns whether it is a rise."""
         spread = math.sqrt(self.squares / self.blocks) if self.blocks else 0.0
         has_risen = self.blocks >= FEWEST_BLOCKS and loss > self.mean + RISE * spread and spread > 0.0
         if has_risen:
             self.blocks, self.mean, self.squares = 0, 0.0, 0.0
-        away = loss - self.mean
+        deviation = loss - self.mean
         self.blocks += 1
-        self.mean += away / self.blocks
-        self.squares += away * (loss - self.mean)
+        self.mean += deviation / self.blocks
+        self.squares += deviation * (loss - self.mean)
         return has_risen
