@@ -129,7 +129,10 @@ def test_evidence_of_shards_adds_up(task):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2)) * [1.0, 1e3]
     y = X[:, 0] > 0 if task == "classification" else X[:, 0]
-    rows = Batch(rows_of(X, y).rows, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
+    weight = random.uniform(0.5, 2.0, 900)
+    if task == "classification":
+        weight[:500] = weight[700:] = 1.0  # those of the first shard, too
+    rows = Batch(rows_of(X, y).rows, np.asarray(y, float), weight)
     first, rest = rows.part(0, 300), rows.part(300, 900)
     start = start_of(task, first)
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
@@ -139,6 +142,7 @@ def test_evidence_of_shards_adds_up(task):
     assert total.rows == 400 and model.pool.rows == 900
     assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
     assert np.isfinite(model.predict(rows.rows)).all()
+    assert not any(risk.unweighted for risk in model.record.risks.values() if risk.rows)
     if task == "regression":
         assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
