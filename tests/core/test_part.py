@@ -78,11 +78,12 @@ def test_an_attribute_without_a_role_is_an_error_as_a_part_is_saved_or_copied():
             use(sums)
 
 
-def test_copies_have_blank_scratch():
+def test_copies_and_parts_of_files_have_blank_scratch():
     sums = nested()
     copy_of_sums = sums.copied()
     assert sums.work.all() and not copy_of_sums.work.any() and not copy_of_sums.inner.work.any()
     assert (copy_of_sums.latest == sums.latest).all() and copy_of_sums.units is sums.units
+    assert Sums.bare(n=3).work.tolist() == [0.0, 0.0, 0.0]  # which is filled from a file
 
 
 def test_a_file_has_what_is_declared_and_is_checked():
