@@ -145,3 +145,18 @@ def test_losses_in_other_units(loss, y, p, exponent):
     assert factor / unit * scaled.slope(y / unit, p / unit) == pytest.approx(loss.slope(y, p), rel=1e-9, abs=1e-12)
     assert factor / unit * scaled.lipschitz == pytest.approx(loss.lipschitz)
     assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "problem"),
+    [
+        (losses.power_loss, 0.99, "the power must be at least 1, not 0.99"),
+        (losses.power_loss, np.inf, "the power must be at least 1, not inf"),
+        (losses.epsilon_insensitive, -0.1, "epsilon must be a number of at least 0, not -0.1"),
+        (losses.huber, 0.0, "delta must be a number above 0, not 0.0"),
+        (losses.quantile, 1.5, "tau must lie between 0 and 1"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(make, parameter, problem):
+    with pytest.raises(ValueError, match=problem):
+        make(parameter)

@@ -202,6 +202,15 @@ def test_columns_that_are_ignored_are_not_learned(service):
     assert event.rows == rows(N, N + 50)
 
 
+def test_an_object_that_is_null_stands_for_its_columns(service, tmp_path):
+    nested = [{"place": {"city": "ab"[k % 2], "zip": k % 5}, "rich": ["no", "yes"][k % 3 > 1]} for k in range(300)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, nested)))
+    one = service(train(open_source(tmp_path / "rows.jsonl"), plan()))
+    assert one.predict([{"place": None}]) == one.predict([{"place": {"city": None, "zip": None}}])
+    with pytest.raises(DataError, match="column 'place.zip' missing; send null where a value is not known"):
+        one.predict([{"place": {"city": "a"}}])
+
+
 def test_targets_that_the_loss_cannot_have_are_refused(tmp_path):
     path = write_model(tmp_path / "m", target="age", loss="poisson")
     with Service(Trained.load(path)) as one:

@@ -93,6 +93,19 @@ def looked_at(losses, weight=None, scale=1.0, cuts=(), first=0, test=None):
     return test
 
 
+@pytest.mark.parametrize("before", [0.0, 1.0])
+def test_a_rise_after_equal_losses_begins_where_they_end(before):
+    [rise] = looked_at(np.repeat([before, 3.0], 500)).rises
+    assert (rise.row, rise.loss, rise.rows_before, rise.loss_before) == (501, 3.0, 500, before)
+
+
+@pytest.mark.parametrize(("factor", "count"), [(1.08, 0), (1.15, 1)])
+def test_small_rises_do_not_matter(factor, count):
+    losses = 1.0 + np.random.default_rng(0).random(4000)
+    losses[500:] *= factor
+    assert looked_at(losses, scale=0.1).count == count
+
+
 DRAWS = {
     "exponential": lambda rng, n: rng.exponential(size=n),
     "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 2,

@@ -305,7 +305,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
         for field in first.data.schema
         if (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
         and first.data.column(field.name).null_count == first.data.num_rows
-        and field.name not in categories
     ]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)

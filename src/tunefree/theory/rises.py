@@ -185,7 +185,7 @@ def follow(
     highest = _highest(counts)
     floor, small, before, octave_end = 0, -1.0, 0.0, 0.0
     for i in range(len(losses)):
-        if sums[0] == 0.0 or gain[0] < start[0]:
+        if sums[0] == 0.0 or gain[0] <= start[0]:  # of equal losses the last one
             progress[1] = i
             start[0], start[1], start[2], start[3] = gain[0], sums[0], sums[1], sums[2]
         scales[0] += scale[i]
