@@ -117,6 +117,7 @@ def test_values_are_read_as_by_arrow_or_refused(tmp_path):
             try:
                 probabilities = predictor.predict_proba([row])
             except DataError as error:
+                assert value is not None and not (isinstance(value, float) and math.isnan(value))
                 refused.append((f"row 1, column {name!r}", str(error)))
                 continue
             frame = {column: [one] for column, one in row.items()}

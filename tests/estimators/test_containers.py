@@ -38,6 +38,13 @@ def test_sparse_columns_beside_others_are_what_they_hold(cls, beside, fill_value
 
 
 @both
+def test_a_model_of_one_class_predicts_it_however_far_rows_are(cls):
+    X = np.column_stack([FIRST, SECOND]) + 3.0
+    model = cls().partial_fit(X, np.repeat("a", N))
+    assert set(model.predict(np.concatenate([1e6 * X, -1e6 * X]))) == {"a"}
+
+
+@both
 def test_zeros_that_are_stored_are_as_others(cls):
     X = np.column_stack([FIRST, SECOND])
     stored = sparse.csr_array((X.ravel(), np.tile([0, 1], N), np.arange(0, 2 * N + 1, 2)), shape=X.shape)
