@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tunefree.core.part import restored
-from tunefree.core.rows import part, sparse, table
+from tunefree.core.rows import dense, part, sparse, table
+from tunefree.generations import columns as columns_of_trees
 from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of
 from tunefree.generations.boosted import grow_boosted
 from tunefree.generations.bundles import MOST_MEMBERS, Bundles, exclusive_of
@@ -272,3 +273,10 @@ def test_a_table_that_grows_knows_the_same_observations():
         assert seen.digests.tolist() == [latest[place] for place in sorted(latest)]
         assert 2 * len(latest) <= len(seen.table) < PLACES
         assert seen.copied().knows(digests[-1:]).all()
+
+
+def test_columns_that_are_too_many_are_counted(monkeypatch):
+    monkeypatch.setattr(columns_of_trees, "MOST_COLUMNS", 4)
+    columns = Columns([1, 2], [0.0, 0.0])
+    assert columns.matrix(dense(np.ones((3, 7))), np.ones(3, bool)).shape == (3, 4)
+    assert columns.keys[:2] == [1, 2] and columns.n_unseen == 3
