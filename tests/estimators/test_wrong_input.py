@@ -37,6 +37,8 @@ INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
         (lambda: CLASSES.fit("a.csv", LABELS), "X: 'a.csv' is no table; pass a table or an array; tunefree.train"),
         (lambda: CLASSES.fit(X, LABELS).score(X, LABELS[1:]), "X has 40 rows, and y has 39; give one target"),
         (lambda: CLASSES.fit(X, LABELS).partial_fit(X, [1, 0] * 20), "the label 0 is of another type; convert y"),
+        (lambda: CLASSES.fit(X[[]], LABELS), "X: there are no columns; pass a table of one column or more"),
+        (lambda: tunefree.train({}, target="y"), "the table: there are no columns; pass a table of one column"),
         (lambda: tunefree.train(X, pd.Series(LABELS)), "pass one table, and name its column to predict by `target`"),
     ],
 )

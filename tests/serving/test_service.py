@@ -5,7 +5,7 @@ import gc
 import json
 import threading
 import weakref
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -35,6 +35,25 @@ def service(file):
     yield start
     for one in services:
         one.close()
+
+
+@contextmanager
+def learning_held(service):
+    """Hold up learning; the value is the thread that does."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        assert go_on.wait(NEVER)
+
+    holding = threading.Thread(target=service.learner.between, args=(hold,))
+    holding.start()
+    assert begun.wait(NEVER)
+    try:
+        yield holding
+    finally:
+        go_on.set()
+        holding.join()
 
 
 def predicted(service, sent):
@@ -128,21 +147,11 @@ def test_requests_with_rows_of_a_group_that_come_together_are_learned_one_by_one
     grouped = table(0, N) | {"who": np.repeat(np.arange(N // 5), 5)}
     train(open_source(grouped), plan(groups="who", learner="pool")).save(tmp_path / "m")
     alone, together = (service(tmp_path / "m") for _ in range(2))
-    begun, go_on = threading.Event(), threading.Event()
     sent = [{**row, "who": N + place // 5} for place, row in enumerate(rows(N, N + 60))]
     for row in sent:
         alone.learn([row])
-
-    def hold():
-        begun.set()
-        assert go_on.wait(NEVER)
-
-    holding = threading.Thread(target=together.learner.between, args=(hold,))
-    holding.start()
-    assert begun.wait(NEVER)
-    answers = [together.learner.submit(Request([row])) for row in sent]
-    go_on.set()
-    holding.join()
+    with learning_held(together):
+        answers = [together.learner.submit(Request([row])) for row in sent]
     assert [answer.result(NEVER) for answer in answers] == [{"learned": 1}] * len(sent)
     assert together.state()["progressive_loss"] == alone.state()["progressive_loss"]
     unknown = rows(1100, 1200, "rich")
@@ -329,20 +338,11 @@ def test_new_classes_are_learned_if_asked(service):
 
 def test_predictions_do_not_wait_for_learning(service):
     """A request to learn is held up halfway, and predictions are answered."""
-    one, begun, go_on = service(), threading.Event(), threading.Event()
-
-    def hold():
-        begun.set()
-        assert go_on.wait(NEVER)
-
-    held = threading.Thread(target=one.learner.between, args=(hold,))
-    held.start()
-    assert begun.wait(NEVER)
-    learned = one.learner.submit(Request(rows(N, N + 5)))
-    assert len(one.predict(rows(N, N + 100, "rich"))) == 100
-    assert held.is_alive() and not learned.done()
-    go_on.set()
-    held.join()
+    one = service()
+    with learning_held(one) as holding:
+        learned = one.learner.submit(Request(rows(N, N + 5)))
+        assert len(one.predict(rows(N, N + 100, "rich"))) == 100
+        assert holding.is_alive() and not learned.done()
     assert learned.result(NEVER) == {"learned": 5}
 
 

@@ -177,8 +177,8 @@ class PiSTOLEstimator(SingleLearner):
         """Return the settings a and b of the learner, in units of the Lipschitz constant of the loss."""
         loss = loss_of(self._task, self.loss)
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
-        given = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
-        return {"a": a, "b": b} | given
+        scaled = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        return {"a": a, "b": b} | scaled
 
     def _set_rounds(self, rounds: int) -> None:
         """Set b to sqrt(2 a L T) for T rounds, as in the paper's experiments, if it would grow with the rounds."""

@@ -157,11 +157,11 @@ class FirstMeetings(Part):
         if not self.is_settled:
             is_alone = (np.bincount(features)[features] == 1) & (self.latest[features] == 0)
         alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
-        kept, given, replayed, visitors = self._select(rows[others], features[others], has_first, serials, few)
+        kept, promoted, replayed, visitors = self._select(rows[others], features[others], has_first, serials, few)
         entries = entries[self._keep(np.concatenate([alone, others[kept]]), features, serials[rows])]
         self._store_values(entries, "raw", X)
-        self.slot_of[given] = self.first + self.n_given + np.arange(len(given))
-        self.n_given += len(given)
+        self.slot_of[promoted] = self.first + self.n_given + np.arange(len(promoted))
+        self.n_given += len(promoted)
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
         self.slot_of[visitors] = np.arange(visited.start, visited.stop)
@@ -211,10 +211,10 @@ class FirstMeetings(Part):
         is_end, kept = ends & (n_ended == 1), order[is_entry & (n_ended == 0)]
         is_partial = has_left[is_end] & (self.serials[features[is_end]] < first_serial)
         self.n_partial += int(np.count_nonzero(is_partial))
-        given, lasts = features[is_end], groups != np.append(groups[1:], -1)
+        promoted, lasts = features[is_end], groups != np.append(groups[1:], -1)
         visits = (n_ended[lasts] == 0) & (ordinals[lasts] > np.maximum(n_before, 1))
         in_time = np.lexsort((order[is_end], rows[is_end]))
-        return kept, given[in_time], given[~is_partial], features[lasts][visits]
+        return kept, promoted[in_time], promoted[~is_partial], features[lasts][visits]
 
     def _leaving(self, features: np.ndarray, first_serial: int) -> np.ndarray:
         """Features without a slot whose first row leaves the log, among ``features`` and the kept ones."""

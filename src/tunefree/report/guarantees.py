@@ -56,11 +56,11 @@ def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None
         blocks += _coverage(records, "Intervals" if model.task == "regression" else "Sets")
     blocks += _mixing([mixture for mixture in model.predictor.mixtures if mixture.top.rounds[0] > 0])
     if weights is not None:
-        given = read_weights(trained, weights)
-        at_least = (certificate.loss - certificate.regret(given)) / certificate.weight
+        comparator = read_weights(trained, weights)
+        at_least = (certificate.loss - certificate.regret(comparator)) / certificate.weight
         facts = [Fact("their mean loss is at least", at_least, FIGURES, "loss_at_least")]
         facts.append(Fact("better by at most, a row", mean - at_least, FIGURES, "regret_at_most"))
-        if (bound := theorem_of(trained, given).value) is not None:
+        if (bound := theorem_of(trained, comparator).value) is not None:
             facts.append(Fact("by the learner's theorem, at most", bound / certificate.weight, FIGURES, "theorem"))
         blocks.append(Facts(facts, "The weights in the file", key="weights"))
     blocks += [Data(name, value) for name, value in order_of(trained).items()]

@@ -53,6 +53,9 @@ def read_frame(
     check_has_columns(frame, name)
     frame, row = unmasked(frame), start.row
     is_mapping = isinstance(frame, Mapping) and not hasattr(frame, "tocsr")
+    columns = frame if is_mapping else getattr(frame, "columns", None)
+    if columns is not None and not len(columns):
+        raise DataError("there are no columns", name, remedy="pass a table of one column or more")
     if is_mapping or isinstance(frame, np.ndarray) or is_pandas(frame):
         batches = _batches(frame, row, chunk_rows, name)
     elif hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
