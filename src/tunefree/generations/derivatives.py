@@ -67,8 +67,8 @@ def differentiate_classes(margins, targets, weights, powers, gradients, curvatur
             p = powers[q] * over
             gradients[q] = weight * p
             curvatures[q] = weight * max(p * (1.0 - p), LEAST_CURVATURE)
-        of_row = first + np.int64(targets[i])
-        gradients[of_row] = weight * (powers[of_row] * over - 1.0)
+        target_margin = first + np.int64(targets[i])
+        gradients[target_margin] = weight * (powers[target_margin] * over - 1.0)
 
 
 def differentiate_squares(margins, targets, weights, gradients, curvatures):

@@ -80,7 +80,7 @@ class Work(NamedTuple):
     means: Annotated[np.ndarray, "float64[256]"]  # means of these categories
     in_order: Annotated[np.ndarray, "int64[cells]"]  # the histogram in this order
     goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that go left
-    sizes_of_node: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of gradients and second derivatives
+    node_sums: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of gradients and second derivatives
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
     sets: Annotated[np.ndarray, "uint64[leaves, 4]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact sums of the rows of each leaf
@@ -135,23 +135,23 @@ def sum_sizes(values, rows, sums):
 
 def pack(work, n, low, high, start):
     """Round the derivatives of the rows of a tree to whole numbers, and lay them side by side."""
-    rows, of_gradients, of_curvatures = work.rows[:n], work.sizes_of_node[0], work.sizes_of_node[1]
-    sum_sizes(work.gradients, rows, of_gradients)
-    sum_sizes(work.curvatures, rows, of_curvatures)
-    n_outputs, total = len(of_gradients), work.totals[0]
+    rows, gradient_factors, curvature_factors = work.rows[:n], work.node_sums[0], work.node_sums[1]
+    sum_sizes(work.gradients, rows, gradient_factors)
+    sum_sizes(work.curvatures, rows, curvature_factors)
+    n_outputs, total = len(gradient_factors), work.totals[0]
     total[:], work.noises[:] = 0, 0.0
     for k in range(n_outputs):
-        gradient = unit_of(of_gradients[k], BITS - 1 - high, n)
-        curvature = unit_of(of_curvatures[k], high - low, n)
+        gradient = unit_of(gradient_factors[k], BITS - 1 - high, n)
+        curvature = unit_of(curvature_factors[k], high - low, n)
         work.scales[k], work.ridges[k] = gradient * gradient / curvature, RIDGE / curvature
-        of_gradients[k], of_curvatures[k] = 1.0 / gradient, 1.0 / curvature
+        gradient_factors[k], curvature_factors[k] = 1.0 / gradient, 1.0 / curvature
     for p in range(np.uint64(n)):
         r = rows[p]
         for k in range(n_outputs):
             bits = (np.uint64(r) * np.uint64(n_outputs) + np.uint64(k)) * GOLDEN + start
             addend = np.float64(np.int64(bits >> HALF)) * ONE
-            gradient = np.int64(math.floor(work.gradients[r, k] * of_gradients[k] + addend))
-            curvature = np.int64(work.curvatures[r, k] * of_curvatures[k] + (1.0 - addend))
+            gradient = np.int64(math.floor(work.gradients[r, k] * gradient_factors[k] + addend))
+            curvature = np.int64(work.curvatures[r, k] * curvature_factors[k] + (1.0 - addend))
             both = (gradient << high) + (curvature << low) + 1
             work.packed[r, k] = both
             work.ordered[p, k] = both
@@ -171,33 +171,33 @@ def gather(work, node):
             total[k] += ordered[p, k]
 
 
-def fill_four(of_node, places, codes, columns, rows, ordered):
+def fill_four(histograms, places, codes, columns, rows, ordered):
     """Sum up four columns of one output at once: each sum waits for the one before it, so processors do all four."""
     a, b, c, d = places
-    of_a, of_b, of_c, of_d = codes[columns[a]], codes[columns[b]], codes[columns[c]], codes[columns[d]]
-    in_a, in_b, in_c, in_d = of_node[a], of_node[b], of_node[c], of_node[d]
+    codes_a, codes_b, codes_c, codes_d = codes[columns[a]], codes[columns[b]], codes[columns[c]], codes[columns[d]]
+    sums_a, sums_b, sums_c, sums_d = histograms[a], histograms[b], histograms[c], histograms[d]
     for p in range(np.uint64(len(rows))):
         r, both = rows[p], ordered[p, 0]
-        in_a[of_a[r]] += both
-        in_b[of_b[r]] += both
-        in_c[of_c[r]] += both
-        in_d[of_d[r]] += both
+        sums_a[codes_a[r]] += both
+        sums_b[codes_b[r]] += both
+        sums_c[codes_c[r]] += both
+        sums_d[codes_d[r]] += both
 
 
-def fill_column(sums, of_column, rows, ordered):
+def fill_column(sums, column_codes, rows, ordered):
     """Sum up a column."""
     n_outputs = np.uint64(ordered.shape[1])
     if n_outputs == np.uint64(1):
         for p in range(np.uint64(len(rows))):
-            sums[of_column[rows[p]]] += ordered[p, 0]
+            sums[column_codes[rows[p]]] += ordered[p, 0]
         return
     for p in range(np.uint64(len(rows))):
-        b = np.uint64(of_column[rows[p]]) * n_outputs
+        b = np.uint64(column_codes[rows[p]]) * n_outputs
         for k in range(n_outputs):
             sums[b + k] += ordered[p, k]
 
 
-def fill_bundles(work, of_node, exclusive, rows):
+def fill_bundles(work, histograms, exclusive, rows):
     """Fill the histograms of columns in bundles: sums over the rows that have the column, and over all other rows."""
     sums, ordered, n_outputs = work.in_order, work.ordered, work.ordered.shape[1]
     for b in range(len(exclusive.codes)):
@@ -215,27 +215,27 @@ def fill_bundles(work, of_node, exclusive, rows):
                 is_filled = True
             member = np.int64(exclusive.members[j]) * n_outputs
             for k in range(n_outputs):
-                of_node[f, k] = sums[k] - sums[member + k]
-                of_node[f, n_outputs + k] = sums[member + k]
+                histograms[f, k] = sums[k] - sums[member + k]
+                histograms[f, n_outputs + k] = sums[member + k]
 
 
 def fill(work, node, place, codes, n_codes, exclusive):
     """Fill the histograms of a node: sums of each code of the columns of the tree."""
-    rows, ordered, of_node = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
+    rows, ordered, histograms = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
     n_outputs, n_single = ordered.shape[1], 0
     for f in range(len(work.columns)):
-        of_node[f, : n_codes[work.columns[f]] * n_outputs] = 0
-        of_node[f, MISSING * n_outputs :] = 0
+        histograms[f, : n_codes[work.columns[f]] * n_outputs] = 0
+        histograms[f, MISSING * n_outputs :] = 0
         work.single[n_single] = f
         n_single += exclusive.bundles[work.columns[f]] < 0
     start = n_single - n_single % 4 if n_outputs == 1 else 0
     for s in range(0, start, 4):
         places = work.single[s], work.single[s + 1], work.single[s + 2], work.single[s + 3]
-        fill_four(of_node, places, codes, work.columns, rows, ordered)
+        fill_four(histograms, places, codes, work.columns, rows, ordered)
     for s in range(start, n_single):
         f = work.single[s]
-        fill_column(of_node[f], codes[work.columns[f]], rows, ordered)
-    fill_bundles(work, of_node, exclusive, rows)
+        fill_column(histograms[f], codes[work.columns[f]], rows, ordered)
+    fill_bundles(work, histograms, exclusive, rows)
     work.histogram[node] = place
 
 
@@ -243,11 +243,11 @@ def subtract(work, node, place, smaller, n_codes):
     """Turn the histograms of a parent, at ``place``, into a node's: subtract the histograms of its smaller sibling."""
     n_outputs = work.totals.shape[1]
     for f in range(len(work.columns)):
-        of_node, of_sibling = work.histograms[place, f], work.histograms[smaller, f]
+        node_histogram, sibling_histogram = work.histograms[place, f], work.histograms[smaller, f]
         for b in range(n_codes[work.columns[f]] * n_outputs):
-            of_node[b] -= of_sibling[b]
-        for b in range(MISSING * n_outputs, len(of_node)):
-            of_node[b] -= of_sibling[b]
+            node_histogram[b] -= sibling_histogram[b]
+        for b in range(MISSING * n_outputs, len(node_histogram)):
+            node_histogram[b] -= sibling_histogram[b]
     work.histogram[node] = place
 
 
@@ -258,11 +258,11 @@ def number_of(bits):
 
 def leave_out(work, first, end, sign, low, high):
     """Let cuts of a column have no score whose sides have values, -G / H, that are not in the order of a sign."""
-    of_curvature, middle = np.uint64((1 << (high - low)) - 1), np.float64(1 << (BITS - 1 - high))
+    curvature_mask, middle = np.uint64((1 << (high - low)) - 1), np.float64(1 << (BITS - 1 - high))
     for code in range(np.uint64(first), np.uint64(end)):
         g = number_of(work.running[code] >> np.uint64(high)) - middle
-        h = number_of((work.running[code] >> np.uint64(low)) & of_curvature) + work.ridges[0]
-        right, rest = work.sizes_of_node[0, 0] - g, work.sizes_of_node[1, 0] - h
+        h = number_of((work.running[code] >> np.uint64(low)) & curvature_mask) + work.ridges[0]
+        right, rest = work.node_sums[0, 0] - g, work.node_sums[1, 0] - h
         if sign * (g * rest - right * h) < 0.0:
             work.scores[code] = 0.0
 
@@ -274,23 +274,23 @@ def scan(work, sums, n_codes, sign, missing_left, least_rows, best, low, high):
     that processors take several codes at a time: numbers above 0 are in the order of their bits. ``sign`` is that of a
     monotone column, of one output, else 0.
     """
-    n_outputs, of_rows, first, end = len(work.scales), (1 << low) - 1, 0, n_codes
+    n_outputs, row_mask, first, end = len(work.scales), (1 << low) - 1, 0, n_codes
     before, behind = 0, sums[MISSING * n_outputs]
     if missing_left:
         before, behind = behind, before
-    while first < end and ((before + sums[first * n_outputs]) & of_rows) < least_rows:
+    while first < end and ((before + sums[first * n_outputs]) & row_mask) < least_rows:
         before += sums[first * n_outputs]
         first += 1
-    while end > first and (behind & of_rows) < least_rows:
+    while end > first and (behind & row_mask) < least_rows:
         end -= 1
         behind += sums[end * n_outputs]
     codes, running, scores, cut = range(np.uint64(first), np.uint64(end)), work.running, work.scores, np.int64(-1)
-    below, above, of_curvature = np.uint64(low), np.uint64(high), np.uint64((1 << (high - low)) - 1)
+    below, above, curvature_mask = np.uint64(low), np.uint64(high), np.uint64((1 << (high - low)) - 1)
     middle = np.float64(1 << (BITS - 1 - high))
     for code in codes:
         scores[code] = 0.0
     for k in range(n_outputs if first < end else 0):
-        scale, ridge, of_node = work.scales[k], work.ridges[k], work.sizes_of_node
+        scale, ridge, node_sums = work.scales[k], work.ridges[k], work.node_sums
         upto = SIGN  # so that the gradient is not below 0
         if missing_left:
             upto += np.uint64(sums[MISSING * n_outputs + k])
@@ -299,8 +299,8 @@ def scan(work, sums, n_codes, sign, missing_left, least_rows, best, low, high):
             running[code] = upto
         for code in codes:
             g = number_of(running[code] >> above) - middle
-            h = number_of((running[code] >> below) & of_curvature) + ridge
-            right, rest = of_node[0, k] - g, of_node[1, k] - h
+            h = number_of((running[code] >> below) & curvature_mask) + ridge
+            right, rest = node_sums[0, k] - g, node_sums[1, k] - h
             scores[code] += scale * (g * g * rest + right * right * h) / (h * rest)
     if sign != 0:
         leave_out(work, first, end, sign, low, high)
@@ -329,12 +329,12 @@ def write_variances(work, sums, n, low, high):
     codes, among which hardly anything is chosen, are not. What lies between the codes counts as what noise is expected
     to bring about, at least: else categories that matter only together with other columns would never be split.
     """
-    of_node, of_curvature = work.sizes_of_node, (1 << (high - low)) - 1
+    node_sums, curvature_mask = work.node_sums, (1 << (high - low)) - 1
     for k in range(len(work.variances)):
-        mean, spread, total, squares = of_node[0, k] / of_node[1, k], 0.0, 0.0, 0.0
+        mean, spread, total, squares = node_sums[0, k] / node_sums[1, k], 0.0, 0.0, 0.0
         for q in range(n):
             both = sums[np.int64(work.present[q]) * len(work.variances) + k]
-            h = np.float64((both >> low) & of_curvature) + work.ridges[k]
+            h = np.float64((both >> low) & curvature_mask) + work.ridges[k]
             g = np.float64(both >> high) - mean * h
             spread, total, squares = spread + g * g / h, total + h, squares + h * h
         degrees, rest = np.float64(n - 1), total - squares / max(total, 1e-300)
@@ -345,9 +345,9 @@ def write_variances(work, sums, n, low, high):
 def shrunk(work, both, k, n, low, high):
     """The gradient of a code, drawn to the mean of the node by the share of noise in it, and the second derivative."""
     h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
-    of_mean, signal = work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h, work.variances[k] * h
+    expected, signal = work.node_sums[0, k] / work.node_sums[1, k] * h, work.variances[k] * h
     share = signal / (signal + max(np.float64(n - 3), 0.0) * work.noises[k]) if signal > 0.0 else 0.0
-    return of_mean + share * (np.float64(both >> high) - of_mean), h
+    return expected + share * (np.float64(both >> high) - expected), h
 
 
 def write_order(means, codes, n, order):
@@ -372,10 +372,10 @@ def order_codes(work, sums, n_codes, low, high):
     """
     n, most, n_outputs = list_codes(work, sums, n_codes), 0, len(work.scales)
     write_variances(work, sums, n, low, high)
-    scales, curvatures = work.scales, work.sizes_of_node[1]
+    scales, curvatures = work.scales, work.node_sums[1]
     for k in range(1, n_outputs):
-        of_output = scales[k] * work.variances[k] * curvatures[k]
-        most = k if of_output > scales[most] * work.variances[most] * curvatures[most] else most
+        variation = scales[k] * work.variances[k] * curvatures[k]
+        most = k if variation > scales[most] * work.variances[most] * curvatures[most] else most
     n = n if work.variances[most] > 0.0 else 0
     for q in range(n):
         g, h = shrunk(work, sums[np.int64(work.present[q]) * n_outputs + most], most, n, low, high)
@@ -397,11 +397,11 @@ def lay_in_order(work, sums, n, low, high):
 
 def write_set(work, place, n, cut, is_left):
     """Write which codes go right: those behind a cut in the order, and those that no row has, unless they go left."""
-    of_node = work.sets[place]
-    of_node[:] = np.uint64(0) if is_left else ~np.uint64(0)
+    node_set = work.sets[place]
+    node_set[:] = np.uint64(0) if is_left else ~np.uint64(0)
     for q in range(n):
         word, bit = work.order[q] >> np.uint8(6), np.uint64(1) << np.uint64(work.order[q] & np.uint8(63))
-        of_node[word] = of_node[word] | bit if q > cut else of_node[word] & ~bit
+        node_set[word] = node_set[word] | bit if q > cut else node_set[word] & ~bit
 
 
 def scan_sets(work, sums, n_codes, least_rows, best, low, high):
@@ -413,7 +413,7 @@ def scan_sets(work, sums, n_codes, least_rows, best, low, high):
 
 def sum_node(work, node, low, high):
     """Write the sums of a node, and return its score."""
-    total, gradients, curvatures, score = work.totals[node], work.sizes_of_node[0], work.sizes_of_node[1], 0.0
+    total, gradients, curvatures, score = work.totals[node], work.node_sums[0], work.node_sums[1], 0.0
     for k in range(len(total)):
         gradients[k] = np.float64(total[k] >> high)
         curvatures[k] = np.float64((total[k] >> low) & ((1 << (high - low)) - 1)) + 2.0 * work.ridges[k]
@@ -423,10 +423,10 @@ def sum_node(work, node, low, high):
 
 def find_split(work, node, n_codes, is_categorical, signs, least_rows, low, high):
     """Find the split of a node with the largest gain."""
-    total, of_node = work.totals[node], work.histograms[work.histogram[node]]
+    total, histograms = work.totals[node], work.histograms[work.histogram[node]]
     parent = best = sum_node(work, node, low, high)
     for f in range(len(work.columns)):
-        j, sums = work.columns[f], of_node[f]
+        j, sums = work.columns[f], histograms[f]
         if is_categorical[j]:
             best, cut = scan_sets(work, sums, n_codes[j], least_rows, best, low, high)
             if cut >= 0:

@@ -63,7 +63,7 @@ def unit_of(total, bits, n):
     return unit if unit > 0.0 else 1.0
 
 
-def partition(work, node, of_column, left, right):
+def partition(work, node, column_codes, left, right):
     """Move the rows of a node whose codes go left before the others, keeping their order.
 
     Returns how many rows have no code. Rows are written to both places, to have no branch.
@@ -71,7 +71,7 @@ def partition(work, node, of_column, left, right):
     n_left, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
     for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r = work.rows[p]
-        code = of_column[r]
+        code = column_codes[r]
         goes_left = np.uint64(work.goes_left[code])
         n_missing += np.uint64(code == MISSING)
         work.rows[n_left] = r

@@ -112,7 +112,7 @@ def differs(work, targets, node):
     return p < len(rows)
 
 
-def sum_sides(work, node, of_column, cut):
+def sum_sides(work, node, column_codes, cut):
     """Write the sums of the rows of a node with codes above a cut and up to it; return the sum up to it.
 
     No branch, as in trees: sums of one output are taken of several rows at a time, others where they belong.
@@ -121,16 +121,16 @@ def sum_sides(work, node, of_column, cut):
     rows, packed = work.rows[first:last], work.packed[first:last]
     sides[:] = 0
     if len(sides) == 1:
-        of_rows, highest = work.codes[first:last], np.uint8(cut)
+        row_codes, highest = work.codes[first:last], np.uint8(cut)
         for p in range(np.uint64(len(rows))):
-            of_rows[p] = of_column[rows[p]]
+            row_codes[p] = column_codes[rows[p]]
         for p in range(np.uint64(len(rows))):
-            total += packed[p] if of_rows[p] <= highest else 0
+            total += packed[p] if row_codes[p] <= highest else 0
         sides[0, 1] = total
     else:
         for p in range(np.uint64(len(rows))):
             place = np.uint64(packed[p]) >> np.uint64(CLASS)
-            sides[place, np.uint64(of_column[rows[p]] <= cut)] += packed[p] & ((1 << CLASS) - 1)
+            sides[place, np.uint64(column_codes[rows[p]] <= cut)] += packed[p] & ((1 << CLASS) - 1)
         for k in range(len(sides)):
             total += sides[k, 1]
     return total
@@ -141,9 +141,9 @@ def gain_of(total, sides, whole, part, low, high):
 
     Of these sums, all rows have ``whole`` together, and those on the left ``part``; -1 where one side has none.
     """
-    of_weight, of_rows = (1 << (high - low)) - 1, (1 << low) - 1
-    weight, rest = (part >> low) & of_weight, ((whole - part) >> low) & of_weight
-    if part & of_rows == 0 or part & of_rows == whole & of_rows or weight == 0 or rest == 0:
+    weight_mask, row_mask = (1 << (high - low)) - 1, (1 << low) - 1
+    weight, rest = (part >> low) & weight_mask, ((whole - part) >> low) & weight_mask
+    if part & row_mask == 0 or part & row_mask == whole & row_mask or weight == 0 or rest == 0:
         return -1.0
     squares, squares_of_rest, shift = 0.0, 0.0, high if len(total) == 1 else low
     for k in range(len(total)):
@@ -164,17 +164,17 @@ def draw_split(work, node, tries, order, state, low, high):
             break
         z = q + int(next_random(state) * (len(order) - q))
         order[q], order[z] = order[z], order[q]
-        of_column = work.drawn_codes[order[q]]
-        one = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
-        two = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
+        column_codes = work.drawn_codes[order[q]]
+        one = int(column_codes[work.rows[first + int(next_random(state) * (last - first))]])
+        two = int(column_codes[work.rows[first + int(next_random(state) * (last - first))]])
         lowest, highest = min(one, two), max(one, two)
         if lowest == highest:
-            lowest, highest = range_of(of_column, work.rows, first, last)
+            lowest, highest = range_of(column_codes, work.rows, first, last)
             if lowest == highest:
                 continue
         tried += 1
         at = lowest + int(next_random(state) * (highest - lowest))
-        part = sum_sides(work, node, of_column, at)
+        part = sum_sides(work, node, column_codes, at)
         gain = gain_of(total, work.sides, whole, part, low, high)
         if gain > best:
             best, column, cut = gain, order[q], at
@@ -183,11 +183,11 @@ def draw_split(work, node, tries, order, state, low, high):
     return column, cut
 
 
-def range_of(of_column, rows, first, last):
+def range_of(column_codes, rows, first, last):
     """The least and the largest code of a column in a node."""
     low, high = 255, 0
     for p in range(first, last):
-        code = int(of_column[rows[p]])
+        code = int(column_codes[rows[p]])
         low, high = min(low, code), max(high, code)
     return low, high
 

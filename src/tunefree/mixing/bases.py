@@ -121,10 +121,10 @@ def update_soft(state, members, mixed, y, weight, factors):
     ``factors`` (members,) are written.
     """
     rate, following = rate_of(state.rounds[0] + 1.0), rate_of(state.rounds[0] + 2.0)
-    of_row = min(rate * weight, MOST_RATE)
+    row_rate = min(rate * weight, MOST_RATE)
     for i in range(len(members)):
         ratio = math.exp(members[i, y] - mixed[y]) if is_awake(members[i]) else math.nan
-        factors[i] = 1.0 - of_row + of_row * ratio
+        factors[i] = 1.0 - row_rate + row_rate * ratio
     multiply(state, factors, following / rate)
 
 

@@ -76,8 +76,8 @@ def ends_of(known, is_log):
     return bounded(lowest - beyond), bounded(highest + beyond)
 
 
-def within(ends, number):
-    """A prediction within its ends."""
+def clip_to(ends, number):
+    """A prediction, clipped to its ends."""
     return min(max(number, ends[0]), ends[1])
 
 
@@ -99,13 +99,13 @@ def mean_of(weights, members, known, ends, is_log):
     """The mean that members awake predict, of logarithms that of the means; that of the targets if all sleep."""
     total, peak, mean = total_awake(weights, members), -math.inf, 0.0
     if total <= 0.0:
-        return within(ends, centre_of(known, True)) if is_log else known.mean[0]
+        return clip_to(ends, centre_of(known, True)) if is_log else known.mean[0]
     for i in range(len(members) if is_log else 0):
         if is_awake(members[i]):
-            peak = max(peak, within(ends, members[i, 0]))
+            peak = max(peak, clip_to(ends, members[i, 0]))
     for i in range(len(members)):
         if is_awake(members[i]):
-            number = within(ends, members[i, 0])
+            number = clip_to(ends, members[i, 0])
             mean += weights[i] / total * (math.exp(number - peak) if is_log else number)
     return peak + math.log(mean) if is_log else mean
 
@@ -126,7 +126,7 @@ def write_candidates(
     """Write the features (M + 2,), members minus the base, the base minus the mean target, 1; and predictions."""
     base, unit = candidates[0], unit_of(known, is_log)
     for i in range(len(members)):
-        away = within(ends, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
+        away = clip_to(ends, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
         features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
     away = base - centre_of(known, is_log) if begun else 0.0
     features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
@@ -139,7 +139,7 @@ def write_candidates(
         for i in range(len(features)):
             step += scratch.weights[c, i] * features[i]
         step = base + unit * clip(step, 1e30)
-        candidates[1 + c] = within(ends, step)
+        candidates[1 + c] = clip_to(ends, step)
         scratch.steps[c] = candidates[1 + c] if is_log else step
 
 
@@ -180,8 +180,8 @@ def learn_target(known, numbers, y, base, rate):
 def learn_losses(known, numbers, base, mixed, weight, rate):
     """Update the typical losses with those of the base and of the mixture; returns the rate of the base's weights."""
     for level in range(2):
-        of_level = min(base if level == 0 else mixed, MOST_LOSS)
-        typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
+        level_loss = min(base if level == 0 else mixed, MOST_LOSS)
+        typical = approach(known.typical[level], level_loss, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
     return weight / (8.0 * known.typical[0]) if known.typical[0] > 0.0 else 0.0
 
@@ -216,7 +216,7 @@ def writer_of_losses(functions: Functions) -> Callable[..., None]:
         losses[3] = value(loss, numbers, y, mixed)
         for i in range(len(members)):
             is_on = is_awake(members[i])
-            losses[4 + i] = value(loss, numbers, y, within(ends, members[i, 0])) if is_on else math.nan
+            losses[4 + i] = value(loss, numbers, y, clip_to(ends, members[i, 0])) if is_on else math.nan
 
     return write_losses
 

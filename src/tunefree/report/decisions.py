@@ -102,12 +102,13 @@ def decisions(
     named = {"even odds": EVEN} if threshold is None else {"asked for": threshold}
     if costs is not None:
         named |= {"by the costs": costs.threshold, "least cost": _cheapest(ranking, hits, alarms, weight.sum(), costs)}
-        of_all, of_none = (np.average(one, weights=weight) for one in (costs.fp * ~is_of_class, costs.fn * is_of_class))
+        cost_of_all = np.average(costs.fp * ~is_of_class, weights=weight)
+        cost_of_none = np.average(costs.fn * is_of_class, weights=weight)
         facts += [
             Fact("cost of a false alarm", costs.fp, Format("g"), "cost_fp"),
             Fact("cost of a miss", costs.fn, Format("g"), "cost_fn"),
-            Fact("cost of a row if all are acted on", float(of_all), FIGURES, "cost_of_all"),
-            Fact("cost of a row if none is", float(of_none), FIGURES, "cost_of_none"),
+            Fact("cost of a row if all are acted on", float(cost_of_all), FIGURES, "cost_of_all"),
+            Fact("cost of a row if none is", float(cost_of_none), FIGURES, "cost_of_none"),
         ]
     columns, shares = [Column("share")], []
     for name, t in named.items():
@@ -202,13 +203,14 @@ def _benefits(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarr
     for t in thresholds:
         worth = np.where(is_of_class, 1.0, -t / (1.0 - t))
         benefits.append(float(weight @ ((probability >= t) * worth) / weight.sum()))
-    of_all = [share - (1.0 - share) * t / (1.0 - t) for t in thresholds]
+    benefits_of_all = [share - (1.0 - share) * t / (1.0 - t) for t in thresholds]
     middle = len(thresholds) // 2
-    described = f"At {thresholds[middle]:.2g}: this model {benefits[middle]:.3g}, all {of_all[middle]:.3g}."
-    curves_by_name = {"this model": benefits, "all": of_all, "none": [0.0] * len(thresholds)}
+    described = f"At {thresholds[middle]:.2g}: this model {benefits[middle]:.3g}, all {benefits_of_all[middle]:.3g}."
+    curves_by_name = {"this model": benefits, "all": benefits_of_all, "none": [0.0] * len(thresholds)}
     draw = on_axes(draw_thresholds, thresholds, curves_by_name, ("threshold", "net benefit"))
     columns = [Column("threshold", THRESHOLD), Column("this model", BENEFIT, "model"), Column("all", BENEFIT)]
-    rows, shown = list(zip(thresholds, benefits, of_all, strict=True)), range(EVERY - 1, len(thresholds), EVERY)
+    rows = list(zip(thresholds, benefits, benefits_of_all, strict=True))
+    shown = range(EVERY - 1, len(thresholds), EVERY)
     return [
         Chart("Net benefit", described, draw, OF_BENEFIT),
         Table("Net benefit", columns, rows, OF_BENEFIT, "net_benefit", shown, is_open=False),
