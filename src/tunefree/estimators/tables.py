@@ -184,31 +184,20 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
     If rows to predict differ from the learned rows, one warning has a line for each difference.
     """
-    encoder = None if reset else estimator._encoder
-    if encoder is not None and not isinstance(encoder, TableEncoder):
+    if not reset and estimator._encoder is not None and not isinstance(estimator._encoder, TableEncoder):
         return _text_rows(estimator, X, learning)
-    is_table = has_columns(X)
-    reads_arrays = not is_table if reset else encoder is None or estimator._reads_arrays
-    if encoder is None and not reset:  # fitted on an array without missing numbers
-        encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
-    elif not reset:
-        as_array = estimator._as_array
-    if encoder is not None and (reads_arrays or not is_table):
-        X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
-        X, is_table = dict(zip([column.name for column in encoder.columns], X.T, strict=True)), True
-    bad = Refused()
-    chunks = _chunks(X if is_table else np.asarray(X), bad)
-    first = next(chunks)
-    if encoder is None:
-        keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
-        grows = not (reads_arrays or (as_array and keeps_points))  # points of a kernel learner have fixed columns
-        encoder = _new_encoder(estimator, first, grows)
-        validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
-        estimator.n_features_in_ = len(encoder.columns)
-        if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # structs are split
-            estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
-    if not reads_arrays and not (learning and encoder.further is None):
-        encoder = as_written(encoder, first, ColumnTypes())
+    bad, is_table = Refused(), has_columns(X)
+    if reset:
+        reads_arrays = not is_table
+        chunks = _chunks(np.asarray(X) if reads_arrays else X, bad)
+        encoder = _fitted_encoder(estimator, X, first := next(chunks), as_array)
+    else:
+        encoder, reads_arrays = _known_encoder(estimator), estimator._encoder is None or estimator._reads_arrays
+        as_array = as_array if estimator._encoder is None else estimator._as_array
+        chunks = _chunks(X if is_table and not reads_arrays else _named_columns(estimator, encoder, X), bad)
+        first = next(chunks)
+        if not reads_arrays and not (learning and encoder.further is None):
+            encoder = as_written(encoder, first, ColumnTypes())
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
@@ -217,11 +206,36 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     if learning and encoder.further is not None:  # encoders of plans may have added columns
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
-    is_further = not learning and is_table
-    if is_further and (extra := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
+    extra = [] if learning else unknown(encoder, first.data.schema.names, estimator._role_names.values())
+    if extra:
         bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
+
+
+def _known_encoder(estimator: Any) -> TableEncoder:
+    """Return the encoder of a fitted estimator; after arrays without missing numbers, one of numbers only."""
+    encoder: TableEncoder | None = estimator._encoder
+    return TableEncoder([Number(name) for name in feature_names(estimator)]) if encoder is None else encoder
+
+
+def _named_columns(estimator: Any, encoder: TableEncoder, X: Any) -> dict[str, Any]:
+    """Return the columns of an array, in the order of the encoder's columns, by their names."""
+    X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
+    return dict(zip([column.name for column in encoder.columns], X.T, strict=True))
+
+
+def _fitted_encoder(estimator: Any, X: Any, first: Chunk, as_array: bool) -> TableEncoder:
+    """Create the encoder of the first rows of X, and set the names and the number of columns of the estimator."""
+    reads_arrays = not has_columns(X)
+    keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
+    grows = not (reads_arrays or (as_array and keeps_points))  # points of a kernel learner have fixed columns
+    encoder = _new_encoder(estimator, first, grows)
+    validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
+    estimator.n_features_in_ = len(encoder.columns)
+    if not reads_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # structs are split
+        estimator.feature_names_in_ = np.array([column.name for column in encoder.columns], object)
+    return encoder
 
 
 def feature_names(estimator: Any) -> list[str]:
