@@ -455,24 +455,28 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     plain = {name for name in trained.keys() & texts.keys() if plain_numbers(texts[name]) is not None}
     decimal = _decimal_of({name: texts[name] for name in trained if name in texts}, trained, plain)
-    notations = {}
-    for name, notation in trained.items():
-        is_plain = name in plain and notation is None and column_types.notation is None and decimal != ","
-        if name in texts and not is_plain:
-            strings, usual = texts[name], notation or PLAIN
-            first = usual if decimal in (None, usual.decimal) else None
-            likeliest = column_types.notation or likeliest_notation(strings, decimal == ",", first)
-            if likeliest != usual and column_types.notation is None:
-                problem = f"numbers are read {likeliest.description()}, where training had them {usual.description()}"
-                adapted.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
-            notation = notation if likeliest == usual and name in plain else likeliest
-        notations[name] = notation
+    notations = dict(trained)
+    for name in [name for name in trained if name in texts]:
+        notation = column_types.notation or _likeliest(texts[name], trained[name], name in plain, decimal)
+        usual = trained[name] or PLAIN
+        if column_types.notation is None and notation is not None and notation != usual:
+            problem = f"numbers are read {notation.description()}, where training had them {usual.description()}"
+            adapted.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
+        notations[name] = trained[name] if notation == usual and name in plain else notation
     for name, column in numbers.items():
         column.notation = notations[name]
     for name, column in dates.items():
         column.format = formats.get(name) or _date_format(column, texts.get(name, _NO_STRINGS), decimal, adapted.notes)
     adapted.notations = {name: notation for name in roles if (notation := notations[name]) is not None}
     return adapted
+
+
+def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: str | None) -> Notation | None:
+    """The notation of a column of numbers in a file with this decimal mark; None for plain numbers, as in training."""
+    if is_plain and trained is None and decimal != ",":
+        return None
+    usual = trained or PLAIN
+    return likeliest_notation(strings, decimal == ",", usual if decimal in (None, usual.decimal) else None)
 
 
 def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
