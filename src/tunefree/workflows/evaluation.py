@@ -28,11 +28,10 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.quantiles import target_intervals
 from tunefree.pool.targets import Labels
 from tunefree.stream.arrays import to_numpy
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows, Batch, no_rows
 from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
@@ -162,7 +161,7 @@ def evaluate(
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
     if not batches or not sum(len(stored["weight"]) for stored in batches):
-        raise no_rows(source)
+        raise no_rows(source.name, bad.tally)
     if unseen == sum(len(stored["weight"]) for stored in batches) and not progressive:
         raise _no_class(trained, batch.target, source)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
