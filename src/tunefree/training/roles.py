@@ -158,14 +158,12 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
 
 
 def largest_count(target: Any) -> int | None:
-    """The largest target if targets look like counts: several distinct small integers, including 0.
+    """The largest of numeric targets if they look like counts: several distinct small integers, including 0.
 
     >>> import pyarrow as pa
     >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([1, 2, 3, 4]))
     (3, None)
     """
-    if target is None or not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
-        return None
     values = np.array(target.unique().drop_null().to_pylist(), np.float64)
     if len(values) < FEWEST_COUNTS or values.min() != 0.0 or values.max() > LARGEST_COUNT:
         return None

@@ -87,7 +87,7 @@ def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
             remedy = nearest(name, [*names], "features")
             raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
         if name in seen:
-            raise DataError(f"there are two weights of {name!r}", str(path), row + 1, "feature", "leave one of them out")
+            raise DataError(f"there are two weights of {name!r}", str(path), row + 1, remedy="leave one of them out")
         seen.add(name)
         if not np.isfinite(given[row]).all():
             raise DataError(f"the weight of {name!r} is not a finite number", str(path), row + 1)
