@@ -1,6 +1,7 @@
 """From sources to models: tasks, classes along the stream, checkpoints."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pyarrow import csv, parquet
 
 from tests.interruptions import resumed
 from tests.waiting import until
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
@@ -138,22 +139,52 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
         train(open_source(stream), Plan(target="job"), None, checkpoint, 150, resume=True)
 
 
+RICH, PAY = {"target": "rich", "ignore": ("pay",)}, {"target": "pay", "ignore": ("rich",)}
+COUNTS = {"target": "pay", "loss": "poisson"}
+
+
 @pytest.mark.parametrize(
-    ("change", "plan", "message"),
+    ("change", "options", "message"),
     [
-        ({"rich": ["yes"] * 2000}, Plan(target="rich"), "one class only"),
-        ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
-        ({"h": [-1.0] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
-        ({"h": [float("nan")] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
-        ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
-        ({}, Plan(target="ritch"), "ritch.*rich"),
-        ({}, Plan(), "no target is named"),
-        ({}, Plan(target="job", task="regression"), "`task='classification'`|not.*number"),
+        ({"rich": ["yes"] * 2000}, RICH, "one class only, 'yes'; give data with at least two classes$"),
+        ({"rich": [1] * 2000}, RICH, "one class only, 1; .*, or pass `task='regression'`"),
+        ({"rich": [None, *people()["rich"][1:]]}, RICH, "row 1, column 'rich': .*missing"),
+        ({"rich": [None] * 2000}, RICH | {"unlabelled": "skip"}, "no row has a label"),
+        ({"h": [-1.0] * 2000}, RICH | {"sample_weight": "h"}, "row 1, column 'h'"),
+        ({"h": [math.nan] * 2000}, RICH | {"sample_weight": "h"}, "row 1, column 'h'"),
+        (
+            {"h": [-1.0] * 2000},
+            RICH | {"sample_weight": "h", "on_bad_row": "skip"},
+            r"no row could be used: column 'h': .* \(2,000 rows, the first: the table, row 1\)",
+        ),
+        (
+            {"home": ["h1"] * 2000},
+            RICH | {"groups": "home", "learner": "pool"},
+            "column 'home': all rows are of one group, 'h1'",
+        ),
+        ({"pay": [math.inf] * 2000}, PAY, "row 1, column 'pay'"),
+        ({"pay": [0] * 2000}, COUNTS, "column 'pay': all targets are 0, of which the poisson loss knows no mean"),
+        ({"pay": [1, -1] * 1000}, COUNTS, "row 2, column 'pay': the target is -1, and counts"),
+        ({}, {"target": "ritch"}, "ritch.*rich"),
+        ({}, {}, "no target is named"),
+        ({}, {"target": "job", "task": "regression"}, "`task='classification'`|not.*number"),
+        ({}, PAY | {"task": "regression", "classes": ("1", "2")}, "`classes` is for classes"),
+        (
+            {"rich": [True, False] * 1000},
+            RICH | {"classes": ("true", "no")},
+            "'no' is not .*, which holds truth values",
+        ),
+        ({"rich": [1.0, 2.0] * 1000}, RICH | {"classes": ("1", "1.0")}, "name each label once"),
+        ({}, PAY | {"task": "regression", "class_weight": ("1=2",)}, "`class_weight` is for classes"),
+        ({}, RICH | {"class_weight": ("maybe=2",)}, "there is no class 'maybe'"),
+        ({}, RICH | {"class_weight": ("yess=2",), "learner": "pool"}, "there is no class 'yess'; did you mean 'yes'"),
+        ({}, RICH | {"class_weight": ("balanced", "yes=2")}, "either balanced or given label by label"),
+        *(({}, RICH | {"class_weight": (text,)}, "or LABEL=WEIGHT") for text in ("yes", "yes=-1", "yes=nan", "=x")),
     ],
 )
-def test_data_that_cannot_be_used(change, plan, message):
-    with pytest.raises(DataError, match=message):
-        train(open_source(people() | change), plan)
+def test_data_and_options_that_cannot_be_used(change, options, message):
+    with pytest.raises(TunefreeError, match=message):
+        train(open_source(people() | change), Plan(**{"learner": "scinol2"} | options))
 
 
 @pytest.mark.parametrize(
