@@ -124,6 +124,19 @@ REFUSED = [
     ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
     ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "there is no class"),
     ("report good.model --cost fp=1,fn=5", "--cost is for data"),
+    ("trian train.csv", "No such command 'trian'. Did you mean 'train'?"),
+    ("train train.csv -t rich -o m --workers nowhere", "--workers nowhere: no cluster answers (missing port"),
+    ("report good.model test.csv -o -", "-: this is not written to standard output"),
+    ("inspect good.model --plot c.txt", "c.txt: pictures are written as .png, .svg, .pdf"),
+    ("inspect good.model --plot c.svg", "the model keeps no rows that it learned, over which to draw it"),
+    ("predict good.model rows.svm", "the model was trained on table data, this is svmlight"),
+    ("compare rows.svm -t y", "svmlight text has no columns, by which models are compared"),
+    ("columns rows.svm", "svmlight text has no columns to look at"),
+    ("evaluate good.model test.csv --interval .9 --progressive", "leave --progressive out"),
+    ("predict good.model test.csv --set .9,.9", "--set has a number twice"),
+    ("predict good.model test.csv --conditional class", "--conditional has no effect without --set"),
+    ("predict good.model test.csv --set .9", "--set needs the evidence that the pool has"),
+    ("predict kind.model test.csv --threshold .5", "--threshold is for two classes, and the model has 3"),
 ]
 
 
