@@ -85,8 +85,8 @@ def test_options_change_what_is_seen_as_they_change_the_training(run, done, port
 
 
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
-    n = 60000
-    table = {"x": np.arange(n) // 30000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
+    n = 80000
+    table = {"x": np.arange(n) // 40000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
     csv.write_csv(pa.table(table), tmp_path / "long.csv")
     parquet.write_table(pa.table(table), tmp_path / "long.parquet")
     for data in (tmp_path / "long.csv", tmp_path / "long.parquet", table):
@@ -95,6 +95,20 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         x, y = view.columns
         assert (x.range, y.different) == ((0.0, 1012.0), 2)
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
+    table["y"] = np.append(np.arange(n // 2) % 3, np.arange(n // 2) % 7 / 4.0)
+    (doubt,) = (finding for finding in tunefree.columns(table, target="y").findings if finding.column == "y")
+    assert doubt.evidence.startswith("the first rows look like classification, and others like regression: numbers")
+    assert doubt.remedy == "pass `task='regression'` or `task='classification'`"
+
+
+def test_times_and_lists_are_shown_without_a_target_and_from_a_pipe(run):
+    rows = {"at": [f"{hour:02}:30" for hour in range(24)] * 5, "words": [["a", "b"]] * 120}
+    view = tunefree.columns(rows)
+    assert (view.task, [column.kind for column in view.columns]) == ("", ["time", "bag"])
+    assert view.columns[0].range == ("00:30:00", "23:30:00") and "no target is named" in str(view)
+    lines = "at,x\n" + "".join(f"{at},{k}\n" for k, at in enumerate(rows["at"]))
+    status, out, _ = run("columns", "-", "--json", stdin=lines.encode())
+    assert (status, json.loads(out)["sample"]) == (0, "the first rows of what can be read only once")
 
 
 def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):

@@ -73,6 +73,7 @@ class Reading(NamedTuple):
     encoder: Any
     batches: Iterator[Batch]  # all batches, including the first
     guess: Guess | None  # inferred task; None if the plan sets it
+    loss: str | None  # of the plan
     first: Sample  # the first rows
     file: str  # file of the first rows, for messages
 
@@ -119,7 +120,7 @@ def begin(
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
     sample = Sample([first.data] if is_table else [], usable, [batch.target])
-    return Reading(task, classes, encoder, batches, guess, sample, batch.file)
+    return Reading(task, classes, encoder, batches, guess, plan.loss, sample, batch.file)
 
 
 def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:

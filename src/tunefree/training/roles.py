@@ -140,10 +140,11 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
     """Findings about the target that make its task doubtful."""
     guess, (target,) = reading.guess, reading.first.targets
     name = str(reading.encoder.target) if reading.first.tables else ""
-    if guess is not None and guess.task == "regression" and (most := largest_count(target)) is not None:
+    is_square = guess is not None and guess.task == "regression" and reading.loss in (None, "square")
+    if is_square and (most := largest_count(target)) is not None:
         remedy = "pass `loss='poisson'` if they are counts"
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
-        remedy += others if guess.doubtful else ""
+        remedy += others if guess is not None and guess.doubtful else ""
         return [Finding(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
     words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
     if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
