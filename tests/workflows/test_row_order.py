@@ -10,7 +10,7 @@ from tests.interruptions import Stop
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
-from tunefree.stream import shuffle
+from tunefree.stream import shuffle, tables
 from tunefree.training.training import train
 
 QUICK = ("--learner", "scinol2")
@@ -51,10 +51,12 @@ def test_sorted_census_data(run, done, adult, tmp_path):
     assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
 
 
-def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_training_of_a_table_in_memory_is_resumed_to_the_byte(tmp_path, monkeypatch, is_shuffled):
+    for module in (shuffle, tables):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
-    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, random_state=3)
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=is_shuffled, random_state=3)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, [Stop(1000)], checkpoint, 300)
