@@ -56,7 +56,7 @@ def test_training_of_a_table_in_memory_is_resumed_to_the_byte(tmp_path, monkeypa
     for module in (shuffle, tables):
         monkeypatch.setattr(module, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
-    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=is_shuffled, random_state=3)
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=is_shuffled)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, [Stop(1000)], checkpoint, 300)
