@@ -189,6 +189,14 @@ def test_what_fits_no_value_or_is_not_known_is_told(at, tmp_path):
     assert "does not know" not in at("predict", model, tmp_path / "more.csv", "--id", "pay")[2]
 
 
+def test_tables_come_by_standard_input_and_weights_go_to_standard_output(at, tmp_path):
+    status, out, err = at("predict", "bad.model", "-", stdin=b"job\ncook\n")  # a line like those of svmlight
+    assert status == 0 and len(out.splitlines()) == 2, err
+    assert at("inspect", "good.model", "--weights", tmp_path / "w.csv")[0] == 0
+    assert at("inspect", "good.model", "--weights", "-")[1] == (tmp_path / "w.csv").read_text()
+    assert at("train", "train.csv", "-t", "rich", "--learner", "nag", "-o", tmp_path / "m", "-q", "-q")[0] == 0
+
+
 def test_what_has_no_effect_in_python_is_an_error():
     table = {"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}
     for options, problem in (

@@ -53,6 +53,7 @@ def test_shares_costs_and_benefits_are_those_of_counts():
     assert sensitivity[1:] == pytest.approx(wilson(sensitivity.value, weight[(codes == 1) & (weight > 0)]))
     benefit = next(benefit for threshold, benefit, _ in benefits if threshold == 0.3)
     assert benefit == pytest.approx(hits / total - alarms / total * 0.3 / 0.7)
+    assert (facts["threshold: asked for"], facts["threshold: by the costs"]) == (0.3, 0.4)
     assert facts["cost of a row if all are acted on"] == pytest.approx(2 * (alarms + passed) / total)
     assert facts["cost of a row if none is"] == pytest.approx(3 * (hits + misses) / total)
 

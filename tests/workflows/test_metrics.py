@@ -195,6 +195,11 @@ def test_coverage_of_quantiles_and_of_intervals_of_rates():
     low, high = of_counts.predict_interval(rows, 0.9, exposure=rows["years"]).T
     found = measured(of_counts, rows, interval=0.9).measures
     weight = {"weights": rows["years"]}
+    exposed, rates = (values / rows["years"] for values in (rows["y"], of_counts.predict(rows, exposure=rows["years"])))
+    of_rates = {"sample_weight": rows["years"], "power": 1}
+    assert found["d2"].value == pytest.approx(sk.d2_tweedie_score(exposed, rates, **of_rates))
+    assert found["deviance"].value == pytest.approx(sk.mean_tweedie_deviance(exposed, rates, **of_rates))
+    assert found["actual_over_expected"].value == pytest.approx(rows["y"].sum() / (rates @ rows["years"]))
     assert found[COVERAGE].value == pytest.approx(np.average((low <= rows["y"]) & (rows["y"] <= high), **weight))
     assert found[WIDTH].value == pytest.approx(np.average((high - low) / rows["years"], **weight))
 

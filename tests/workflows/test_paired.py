@@ -6,10 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows import trials
+from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.metrics import mean_interval
 from tunefree.workflows.paired import Truth, compared
 
@@ -169,3 +172,51 @@ def test_what_cannot_be_split_is_told():
             trials.splits(truth, in_order)
     with pytest.raises(DataError, match="no target"):
         trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows())
+
+
+def data_of(table, **options):
+    plan = Plan(target="y", **options)
+    return trials.read(open_source(table), plan, plan.bad_rows())
+
+
+X = np.random.default_rng(0).normal(size=60)
+ROWS = {"x": X, "words": [["a", "b"], ["c"]] * 30, "y": X + np.random.default_rng(1).normal(size=60)}
+
+
+def test_two_models_of_numbers_are_compared_on_their_losses():
+    models = {name: train(open_source(ROWS), Plan(target="y", learner=name)) for name in ("scinol2", "nag")}
+    rows = trials.read(open_source(ROWS), models["nag"].plan, BadRows(), models["nag"])
+    comparison = trials.compare(rows, models)
+    for contender, trained in zip(comparison.contenders, models.values(), strict=True):
+        measures = evaluate(trained, open_source(ROWS), BadRows()).measures
+        assert (contender.loss, contender.error) == pytest.approx(
+            (measures["loss"].value, measures["mean_absolute_error"].value)
+        )
+    assert comparison.how == trials.OF_MODELS and str(comparison) == comparison.sentence
+
+
+def test_peers_of_few_rows_and_of_lists(few_peers):
+    few = {name: values[:3] for name, values in ROWS.items()}
+    comparison = trials.compare(data_of(ROWS, loss="absolute"), {}, data_of(few, loss="absolute"), n_jobs=1)
+    assert comparison.left_out["quantile regression"].startswith("it failed: ")  # it has no five folds
+    assert comparison.left_out["column 'words'"] == "peers do not see it: it holds lists"
+    rare = ROWS | {"y": ["no"] * 57 + ["yes"] * 3}  # fewer than there are folds
+    peers = trials.compare(data_of(rare), {}, data_of(rare), n_jobs=1).contenders
+    assert "logistic regression" in [peer.name for peer in peers] and min(peer.error for peer in peers) <= 0.05
+
+
+def test_comparisons_that_cannot_be():
+    two, one = data_of(ROWS | {"y": ["a", "b"] * 30}), data_of(ROWS | {"y": ["a"] * 60})
+    trained = [train(two.source, two.plan), train(open_source(ROWS | {"y": ["c", "d"] * 30}), two.plan)]
+    weightless = ROWS | {"w": np.zeros(60)}
+    for compare, words in (
+        (lambda: trials.compare(two, {}, one), "one class only, 'a'"),
+        (lambda: trials.compare(two, dict(zip("mn", trained, strict=True))), "m and n have no class in common"),
+        (
+            lambda: trials.compare(data_of(ROWS), {}, data_of(weightless, sample_weight="w"), n_jobs=1),
+            "all rows have a weight of 0, so that nothing is learned",
+        ),
+        (lambda: data_of(ROWS | {"y": [math.inf] * 60}, on_bad_row="skip"), "no row could be used: column 'y'"),
+    ):
+        with pytest.raises(TunefreeError, match=words):
+            compare()
