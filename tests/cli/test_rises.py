@@ -8,6 +8,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from tunefree.model_files.plan import Plan
+from tunefree.plotting.style import LIGHT_VERMILLION
+from tunefree.stream.source import open_source
+from tunefree.training.rises import changed_most, drifts_of
+from tunefree.training.training import train
+
 QUICK = ("--learner", "scinol2")
 
 
@@ -44,7 +50,16 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
     assert learned["drifts"] == shown["drifts"] and learned["warnings"] == shown["warnings"]
     assert (learned["rows"], learned["model"]) == (3000, str(model)) and learned["lower_bounds"]
     done("report", model, "-o", tmp_path / "r.html")
-    assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text()
+    assert "The loss rose at about row 1," in page and LIGHT_VERMILLION.lower() in page  # of the line at its row
+
+
+def test_dates_of_later_rows_are_no_change():
+    days = pa.array(np.datetime64("2024-01-01") + np.arange(3000) // 20)
+    (rise,) = drifts_of(train(open_source(stream(change=1500) | {"day": days}), Plan(target="y", ignore=("z",))))
+    assert rise["time"] == str(days[rise["row"] - 1]) and rise["columns_compared"] == 3  # of a, b and the label
+    assert [(change["column"], change["of"]) for change in rise["changed"]] == [("a", "relation to the target")]
+    assert changed_most(rise | {"columns_compared": 0, "rows_compared": [11, 16]}).startswith("too few rows to compare")
 
 
 def test_rows_of_weight_0_are_no_rise(done, tmp_path):
