@@ -143,31 +143,6 @@ def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypat
     assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number):
-    lines, output = as_numbers(), tmp_path / "m"
-    content = b"".join(lines)
-    (tmp_path / "first.csv").write_bytes(b"".join(lines[:500]))
-    (tmp_path / "all.csv").write_bytes(content)
-    train = [*COMMAND, "-q", "--learner", "scinol2", "-t", "y"]
-    subprocess.run([*train, "first.csv", "-o", "first.model"], check=True, cwd=tmp_path)
-    further, kept = ["--from", "first.model"], tmp_path / "m.checkpoint"
-    train = [*COMMAND, "-q", "-"]
-    process = subprocess.Popen([*train, *further, "-o", output, "--save-every", "1"], cwd=tmp_path, stdin=-1)
-    process.stdin.write(content[: SAMPLE + 50_000])
-    process.stdin.flush()
-    until(kept.exists)
-    process.send_signal(number)
-    assert process.wait() == (-number if number == signal.SIGKILL else 128 + number)
-    process.stdin.close()
-    rows = Trained.load(kept).progress.position.row
-    rest = lines[0] + b"".join(lines[1 + rows :])
-    subprocess.run([*train, "--from", kept, "-o", output], input=rest, check=True, cwd=tmp_path)
-    subprocess.run([*train, "--from", "first.model", "-o", "whole"], input=content, check=True, cwd=tmp_path)
-    assert output.read_bytes() == (tmp_path / "whole").read_bytes() and not kept.exists()
-
-
 @pytest.mark.parametrize(
     ("text", "plan", "change"),
     [

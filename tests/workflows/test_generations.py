@@ -1,11 +1,10 @@
-"""Training of generations: killed and resumed, gone on with, in bounded memory, and files that were made to mislead."""
+"""Files of pools with generations that were made to mislead."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
-from tests.workflows.test_training import killed_and_resumed, model_bytes, people
+from tests.fuzz.test_fuzz import header
+from tests.workflows.test_training import people
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
@@ -16,17 +15,6 @@ from tunefree.training.training import train
 PLAN = Plan(target="rich", ignore=("pay",))
 
 
-@pytest.mark.all_trees  # as the processes have
-def test_killed_at_any_moment_and_resumed(tmp_path):
-    data, output = tmp_path / "people.parquet", tmp_path / "model"
-    parquet.write_table(pa.table(people(5000)), data, row_group_size=500)
-    arguments = ["train", str(data), "--target", "rich", "--ignore", "pay", "--save-every", "1000"]
-    whole = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole")
-    for _ in killed_and_resumed(arguments, output, 1):
-        assert not output.exists() or output.read_bytes() == whole
-    assert output.read_bytes() == whole
-
-
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """A file whose pool has a copy and generations that are being grown."""
@@ -35,26 +23,13 @@ def sound(tmp_path_factory):
     return path
 
 
-def loaded(sound, path, change):
-    arrays, header = storage.load(sound)
-    arrays = {name: np.array(array) for name, array in arrays.items()}
-    change(arrays, header["model"]["predictor"])
-    storage.save(path, arrays, header)
-    return Trained.load(path)
+def told(value, *path):
+    return header(value, "model", "predictor", *path)
 
 
 def put(name, place, value):
-    def change(arrays, pool):
+    def change(arrays, header):
         arrays[f"model.predictor.{name}"][place] = value
-
-    return change
-
-
-def told(value, *path):
-    def change(arrays, pool):
-        for step in path[:-1]:
-            pool = pool[step]
-        pool[path[-1]] = value
 
     return change
 
@@ -82,6 +57,11 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_files_that_lie_are_refused(sound, tmp_path, lie):
+    arrays, header = storage.load(sound)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    storage.save(tmp_path / "true", arrays, header)
+    assert Trained.load(tmp_path / "true").progress.complete
+    lie(arrays, header)
+    storage.save(tmp_path / "lie", arrays, header)
     with pytest.raises(ModelError, match="train again or restore it from a backup"):
-        loaded(sound, tmp_path / "lie", lie)
-    loaded(sound, tmp_path / "none", lambda arrays, pool: None)
+        Trained.load(tmp_path / "lie")

@@ -2,10 +2,6 @@
 
 import json
 import math
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 
 import numpy as np
@@ -14,7 +10,6 @@ import pytest
 from pyarrow import csv, parquet
 
 from tests.interruptions import resumed
-from tests.waiting import until
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -92,44 +87,6 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
-# A training that ends by being killed, at the latest when it has written its model, but not removed the checkpoint.
-TO_BE_KILLED = """
-import signal
-from tunefree.cli import app
-from tunefree.model_files.trained import Trained
-
-save = Trained.save
-
-def saved(self, path, *arguments, **options):
-    save(self, path, *arguments, **options)
-    if not str(path).endswith(".checkpoint"):
-        signal.pause()
-
-Trained.save = saved
-app.main()
-"""
-
-
-def killed_and_resumed(arguments, output, n_kills):
-    """Kill a training in its process soon after a checkpoint, resume it, and so on; the last time it ends.
-
-    Yields after each process.
-    """
-    checkpoint, rng = output.with_name(f"{output.name}.checkpoint"), np.random.default_rng(0)
-    arguments = [*arguments, "--quiet", "-o", str(output), "--resume"]
-    for _ in range(n_kills):
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        process = subprocess.Popen([sys.executable, "-c", TO_BE_KILLED, *arguments])
-        until(lambda: output.exists() or (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before))  # noqa: B023
-        time.sleep(0.2 * rng.random())
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        yield
-    subprocess.run([sys.executable, "-m", "tunefree", *arguments], check=True)
-    assert not checkpoint.exists()
-    yield
-
-
 def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
     stream, checkpoint = written(pa.table(people(400)), tmp_path / "people.parquet"), tmp_path / "model.checkpoint"
@@ -140,7 +97,7 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
 
 
 RICH, PAY = {"target": "rich", "ignore": ("pay",)}, {"target": "pay", "ignore": ("rich",)}
-COUNTS = {"target": "pay", "loss": "poisson"}
+WEIGHTED, COUNTS = RICH | {"sample_weight": "h"}, {"target": "pay", "loss": "poisson"}
 
 
 @pytest.mark.parametrize(
@@ -150,18 +107,10 @@ COUNTS = {"target": "pay", "loss": "poisson"}
         ({"rich": [1] * 2000}, RICH, "one class only, 1; .*, or pass `task='regression'`"),
         ({"rich": [None, *people()["rich"][1:]]}, RICH, "row 1, column 'rich': .*missing"),
         ({"rich": [None] * 2000}, RICH | {"unlabelled": "skip"}, "no row has a label"),
-        ({"h": [-1.0] * 2000}, RICH | {"sample_weight": "h"}, "row 1, column 'h'"),
-        ({"h": [math.nan] * 2000}, RICH | {"sample_weight": "h"}, "row 1, column 'h'"),
-        (
-            {"h": [-1.0] * 2000},
-            RICH | {"sample_weight": "h", "on_bad_row": "skip"},
-            r"no row could be used: column 'h': .* \(2,000 rows, the first: the table, row 1\)",
-        ),
-        (
-            {"home": ["h1"] * 2000},
-            RICH | {"groups": "home", "learner": "pool"},
-            "column 'home': all rows are of one group, 'h1'",
-        ),
+        ({"h": [-1.0] * 2000}, WEIGHTED, "row 1, column 'h'"),
+        ({"h": [math.nan] * 2000}, WEIGHTED, "row 1, column 'h'"),
+        ({"h": [-1.0] * 2000}, WEIGHTED | {"on_bad_row": "skip"}, r"no row could be used: column 'h': .* \(2,000 rows"),
+        ({"home": ["h1"] * 2000}, RICH | {"groups": "home", "learner": "pool"}, "all rows are of one group, 'h1'"),
         ({"pay": [math.inf] * 2000}, PAY, "row 1, column 'pay'"),
         ({"pay": [0] * 2000}, COUNTS, "column 'pay': all targets are 0, of which the poisson loss knows no mean"),
         ({"pay": [1, -1] * 1000}, COUNTS, "row 2, column 'pay': the target is -1, and counts"),
@@ -169,15 +118,12 @@ COUNTS = {"target": "pay", "loss": "poisson"}
         ({}, {}, "no target is named"),
         ({}, {"target": "job", "task": "regression"}, "`task='classification'`|not.*number"),
         ({}, PAY | {"task": "regression", "classes": ("1", "2")}, "`classes` is for classes"),
-        (
-            {"rich": [True, False] * 1000},
-            RICH | {"classes": ("true", "no")},
-            "'no' is not .*, which holds truth values",
-        ),
+        ({"rich": [True, False] * 1000}, RICH | {"classes": ("true", "no")}, "'no' is not .* holds truth values"),
         ({"rich": [1.0, 2.0] * 1000}, RICH | {"classes": ("1", "1.0")}, "name each label once"),
         ({}, PAY | {"task": "regression", "class_weight": ("1=2",)}, "`class_weight` is for classes"),
         ({}, RICH | {"class_weight": ("maybe=2",)}, "there is no class 'maybe'"),
         ({}, RICH | {"class_weight": ("yess=2",), "learner": "pool"}, "there is no class 'yess'; did you mean 'yes'"),
+        ({}, RICH | {"class_weight": ("no=0", "yes=0")}, "all rows have a weight of 0.*leave `class_weight` out"),
         ({}, RICH | {"class_weight": ("balanced", "yes=2")}, "either balanced or given label by label"),
         *(({}, RICH | {"class_weight": (text,)}, "or LABEL=WEIGHT") for text in ("yes", "yes=-1", "yes=nan", "=x")),
     ],
