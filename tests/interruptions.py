@@ -56,3 +56,12 @@ def resumed(source, plan, checkpoint, save_every, each=1):
                 return train(source, plan, (), checkpoint, save_every, resume=True), saves
             except Crash:
                 continue
+
+
+def assert_resumed(source, plan, folder, save_every, each=1):
+    """Assert that a resumed training gives the bytes of one that was not interrupted; returns what ``resumed`` does."""
+    train(source, plan).save(folder / "whole")
+    trained, saves = resumed(source, plan, folder / "checkpoint", save_every, each)
+    trained.save(folder / "resumed")
+    assert (folder / "resumed").read_bytes() == (folder / "whole").read_bytes() and len(saves) > 1
+    return trained, saves

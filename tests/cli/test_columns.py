@@ -9,11 +9,10 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import tunefree
-from tests.interruptions import Stop
+from tests.interruptions import assert_resumed
 from tests.workflows import test_training
 from tests.workflows.test_training import written
 from tunefree.stream.source import open_source
-from tunefree.training import training
 
 QUICK = ("--learner", "scinol2")
 
@@ -285,15 +284,5 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, kind):
     source = open_source(partitioned(tmp_path / "data", kind, lambda frame: frame.sample(frac=1, random_state=1)))
-    plan, checkpoint, ends = tunefree.Plan(target="rich", learner="scinol2"), tmp_path / "c.model", []
-    with pytest.raises(KeyboardInterrupt):
-        training.train(source, plan, [Stop(ROWS // 2 + 1)], checkpoint, 50)
-    assert not training.Trained.load(checkpoint).progress.complete
-    for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
-        training.train(source, plan, **options).save(tmp_path / "m.model")
-        ends.append((tmp_path / "m.model").read_bytes())
-    assert ends[0] == ends[1]
-    assert [oddity.rows for oddity in training.Trained.load(tmp_path / "m.model").progress.tally.oddities] == [
-        ROWS,
-        ROWS,
-    ]
+    trained, _ = assert_resumed(source, tunefree.Plan(target="rich", learner="scinol2"), tmp_path, 50)
+    assert [oddity.rows for oddity in trained.progress.tally.oddities] == [ROWS, ROWS]

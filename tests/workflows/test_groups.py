@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.interruptions import resumed
+from tests.interruptions import assert_resumed
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
@@ -113,12 +113,8 @@ def test_groups_that_come_again_are_told():
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     blocks(monkeypatch, 2000)
     csv.write_csv(pa.table(homes(of_each=90)), tmp_path / "homes.csv")
-    source = open_source(str(tmp_path / "homes.csv"))
-    whole = model_bytes(train(source, PLAN), tmp_path / "whole")
-
-    trained, held = resumed(source, PLAN, tmp_path / "kept", 150)
-    assert len(held) > 1 and any(rows is not None for rows in held)
-    assert model_bytes(trained, tmp_path / "resumed") == whole
+    _, held = assert_resumed(open_source(str(tmp_path / "homes.csv")), PLAN, tmp_path, 150)
+    assert any(rows is not None for rows in held)
 
 
 def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):

@@ -6,12 +6,10 @@ from importlib.resources import files
 import pytest
 from pyarrow import compute, parquet
 
-from tests.interruptions import Stop
+from tests.interruptions import assert_resumed
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
-from tunefree.model_files.trained import Trained
 from tunefree.stream import shuffle, tables
-from tunefree.training.training import train
 
 QUICK = ("--learner", "scinol2")
 
@@ -55,11 +53,5 @@ def test_sorted_census_data(run, done, adult, tmp_path):
 def test_training_of_a_table_in_memory_is_resumed_to_the_byte(tmp_path, monkeypatch, is_shuffled):
     for module in (shuffle, tables):
         monkeypatch.setattr(module, "CHUNK_ROWS", 200)
-    source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
     plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=is_shuffled)
-    train(source, plan).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(source, plan, [Stop(1000)], checkpoint, 300)
-    assert 0 < Trained.load(checkpoint).progress.rows < 2000
-    train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert_resumed(open_source(people()), plan, tmp_path, 300)

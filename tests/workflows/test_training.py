@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.interruptions import resumed
+from tests.interruptions import assert_resumed
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -81,10 +81,8 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
     single = {"learner": learner, "passes": passes, "average": learner == "scinol2"} if learner != "pool" else {}
     plan = Plan(**named, **single)
-    whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
-    trained, saves = resumed(open_source(stream), plan, tmp_path / "model.checkpoint", n // 6, each=2)
+    _, saves = assert_resumed(open_source(stream), plan, tmp_path, n // 6, each=2)
     assert len(saves) >= (2 if learner == "pool" else 4 * passes)
-    assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
 def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
