@@ -85,6 +85,8 @@ def test_all_renderers_walk_all_blocks():
         "command": "tunefree train DATA",
         "order": {"sorted": True},
     }
+    with pytest.raises(ValueError, match="two blocks have the key"):
+        record([BLOCKS[0], BLOCKS[0]])
 
 
 def texts_of(blocks):
@@ -126,8 +128,3 @@ def test_each_pass_has_its_losses():
     first, *further = record([table])["passes"]
     assert (first["pass"], first["progressive_loss"]) == (1, trained.progress.progressive[0].mean_loss())
     assert [row["pass"] for row in further] == [2, 3] and further[1]["progressive_loss"] < first["progressive_loss"]
-
-
-def test_no_two_blocks_have_the_same_key():
-    with pytest.raises(ValueError, match="two blocks have the key"):
-        record([BLOCKS[0], BLOCKS[0]])

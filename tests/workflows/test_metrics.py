@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from tunefree import Plan, open_source, train
-from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.workflows.evaluation import COVERAGE, MOST_SLICES, OTHERS, SCORE, WIDTH, evaluate, slices_of
@@ -238,28 +238,15 @@ def test_rows_without_weight_are_not_measured():
         assert all(np.isnan(value) and low is None for value, low, _ in weightless.measures.values())
         with pytest.raises(DataError, match="column 'w': all rows have a weight of 0"):
             measured(model, table | {"w": np.zeros(60)})
+        with pytest.raises(DataError, match="column 'group': 1 rows have no group"):
+            measured(model, table | {"group": [None, *range(59)]}, group="group")
     assert share_of(np.arange(9) < 3, np.full(9, 1e-200)) == (pytest.approx(1 / 3), None, None)  # squares underflow
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"by": "z"}, "there is no column 'z'"),
-        ({"group": "group"}, "1 rows have no group"),
-        ({"interval": 0.9}, "`interval` is for numbers"),
-        ({"interval": 0.9, "progressive": True}, "leave `progressive` out"),
-    ],
-)
-def test_evaluations_that_cannot_be(options, message):
-    rows = {"x": [1.0, 2.0] * 9, "group": [None, *"abcdefghijklmnopq"], "y": ["no", "yes"] * 9}
-    model = train(open_source(rows), Plan(target="y", ignore=("group",)))
-    with pytest.raises(TunefreeError, match=message):
-        measured(model, rows, **options)
 
 
 def test_columns_of_predictions_that_a_model_does_not_have():
     for task, options, message in (
         ("regression", {"set": (0.9,)}, "`set` is for classes, and this model predicts numbers"),
+        ("classification", {"interval": (0.9,)}, "`interval` is for numbers, and this model predicts classes"),
         ("classification", {"quantiles": (0.5,)}, "`quantiles` is for numbers, and this model predicts classes"),
         ("regression", {"threshold": 0.5}, "`threshold` is for classes"),
         ("regression", {"top": 2}, "`top` is for classes"),

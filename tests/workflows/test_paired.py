@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.core.errors import TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -108,14 +108,6 @@ def test_probabilities_of_0_cost_no_more_than_the_rows_can_tell():
     assert truth.judged("a", probabilities([0.0] * 10)).losses.tolist() == pytest.approx([math.log(20)] * 10)
 
 
-def test_weights_of_0_and_predictions_of_nothing_are_errors():
-    truth = truth_of([0, 1], weight=[0.0, 0.0])
-    with pytest.raises(ModelError, match="weight of 0"):
-        two(truth, probabilities([0.1, 0.9]), probabilities([0.1, 0.9]))
-    with pytest.raises(ModelError, match="a predicts NaN"):
-        truth.judged("a", probabilities([math.nan, 0.5]))
-
-
 @pytest.mark.parametrize(
     ("loss", "left_out"),
     [
@@ -161,19 +153,6 @@ def test_folds_hold_groups_whole_and_all_classes():
     assert all(learned.max() < judged.min() for learned, judged in in_order)
 
 
-def test_what_cannot_be_split_is_told():
-    for truth, in_order, words in (
-        (truth_of([0, 1, 1]), False, "too few rows"),
-        (truth_of([0] * 20), False, "one class"),
-        (truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20)), False, "too few groups"),
-        (truth_of([0, 1] * 20, groups=np.arange(40)), True, "parts groups"),
-    ):
-        with pytest.raises(ModelError, match=words):
-            trials.splits(truth, in_order)
-    with pytest.raises(DataError, match="no target"):
-        trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows())
-
-
 def data_of(table, **options):
     plan = Plan(target="y", **options)
     return trials.read(open_source(table), plan, plan.bad_rows())
@@ -205,12 +184,21 @@ def test_peers_of_few_rows_and_of_lists(few_peers):
 
 
 def test_comparisons_that_cannot_be():
-    two, one = data_of(ROWS | {"y": ["a", "b"] * 30}), data_of(ROWS | {"y": ["a"] * 60})
-    trained = [train(two.source, two.plan), train(open_source(ROWS | {"y": ["c", "d"] * 30}), two.plan)]
+    both, one = data_of(ROWS | {"y": ["a", "b"] * 30}), data_of(ROWS | {"y": ["a"] * 60})
+    trained = [train(both.source, both.plan), train(open_source(ROWS | {"y": ["c", "d"] * 30}), both.plan)]
     weightless = data_of(ROWS | {"w": np.zeros(60)}, sample_weight="w")
+    truths = truth_of([0, 1, 1]), truth_of([0] * 20), truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20))
+    even = probabilities([0.5, 0.5])
     for compare, words in (
-        (lambda: trials.compare(two, {}, one), "one class only, 'a'"),
-        (lambda: trials.compare(two, dict(zip("mn", trained, strict=True))), "m and n have no class in common"),
+        (lambda: two(truth_of([0, 1], weight=[0.0, 0.0]), even, even), "all rows have a weight of 0"),
+        (lambda: truth_of([0, 1]).judged("a", even * math.nan), "a predicts NaN"),
+        (lambda: trials.splits(truths[0]), "too few rows"),
+        (lambda: trials.splits(truths[1]), "models of part 1 would learn rows of one class"),
+        (lambda: trials.splits(truths[2]), "too few groups"),
+        (lambda: trials.splits(truths[2], in_order=True), "parts groups"),
+        (lambda: trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows()), "no target"),
+        (lambda: trials.compare(both, {}, one), "one class only, 'a'"),
+        (lambda: trials.compare(both, dict(zip("mn", trained, strict=True))), "m and n have no class in common"),
         (lambda: trials.compare(data_of(ROWS), {}, weightless, n_jobs=1), "weight of 0, so that nothing is learned"),
         (lambda: data_of(ROWS | {"y": [math.inf] * 60}, on_bad_row="skip"), "no row could be used: column 'y'"),
     ):
