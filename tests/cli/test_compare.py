@@ -32,7 +32,7 @@ def test_models_and_peers_on_a_test_file(at):
 
 
 def test_a_model_that_learns_here(at):
-    options = ("--target", "rich", "--ignore", "kind", "--group", "who", "--decimal", ",")
+    options = ("--target", "rich", "--ignore", "kind", "--group", "who")
     status, out, err = at("compare", "train.csv", *options, "--json", "--n-jobs", "1")
     assert status == 0 and "random forest, part 5 of 5" in err
     told = json.loads(out)
