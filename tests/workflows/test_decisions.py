@@ -1,8 +1,6 @@
 """Decisions: the counts by hand, the threshold of least cost, groups and weights, and what is refused."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -132,8 +130,3 @@ def test_curves_are_those_of_the_areas_below_them():
     shown = (weight * codes * (probability >= 0.5)).sum() / (weight * (probability >= 0.5)).sum()
     assert np.isclose(precision[at, 1], shown).any()
     assert curves(sums[0], 0.0 * sums[1]) == {}
-
-
-def test_evaluate_does_not_wait_for_scikit_learn():
-    imports = "import sys, tunefree.report.decisions, tunefree.workflows.evaluation; sys.exit('sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", imports]).returncode == 0
