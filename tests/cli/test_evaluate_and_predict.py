@@ -29,8 +29,8 @@ def model(done, data, tmp_path):
     return path
 
 
-def predicted(run, *arguments):
-    status, out, err = run("predict", *arguments)
+def predicted(run, *arguments, command="predict"):
+    status, out, err = run(command, *arguments)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
 
@@ -61,9 +61,7 @@ def test_the_strongest_terms_are_written_and_the_others_summed(run, data, model,
     (tmp_path / "few.csv").write_text("age,job\n30,cook\n31,pilot\n30,clerk\n")  # of which the job tells more
 
     def explained(*options):
-        status, out, err = run("explain", model, tmp_path / "few.csv", *options)
-        assert status == 0, err
-        return csv.read_csv(io.BytesIO(out.encode())).to_pandas()
+        return predicted(run, model, tmp_path / "few.csv", *options, command="explain").to_pandas()
 
     whole, one, none = explained(), explained("--top", 1), explained("--top", 0)
     assert [*one.columns] == ["prediction", "class", "margin", "(constant)", "job", "(other)"]

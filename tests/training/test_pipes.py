@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import types
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from tunefree.training import reading, training
 from tunefree.training.callbacks import Callback
 
 WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
+SCINOL = Plan(target="y", learner="scinol2")
 COMMAND = [sys.executable, "-m", "tunefree", "train"]
 
 
@@ -99,11 +101,9 @@ def learned(plan, callbacks, path, format, **options):
 @pytest.mark.parametrize(
     ("text", "format", "plan"),
     [
-        (as_csv, "csv", Plan(target="y", learner="scinol2")),
-        pytest.param(
-            as_csv, "csv", Plan(target="y", learner="scinol2", text=("note",), hash_bits=8), marks=pytest.mark.slow
-        ),
-        (as_json, "json", Plan(target="y", learner="scinol2")),
+        (as_csv, "csv", SCINOL),
+        pytest.param(as_csv, "csv", replace(SCINOL, text=("note",), hash_bits=8), marks=pytest.mark.slow),
+        (as_json, "json", SCINOL),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
         pytest.param(as_csv, "csv", Plan(target="y", groups="kind"), marks=pytest.mark.slow),
     ],
@@ -139,21 +139,20 @@ def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypat
             file.write(rows[row][9:])
 
     pipe(in_turn)
-    training.train(open_source("-"), Plan(target="y", learner="scinol2"), [learning], kept, 1)
+    training.train(open_source("-"), SCINOL, [learning], kept, 1)
     assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
+
+
+def no_number(row):
+    return row.replace(b",", b",oops", 1)
 
 
 @pytest.mark.parametrize(
     ("text", "plan", "change"),
     [
         (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
-        pytest.param(  # no number
-            as_csv,
-            Plan(target="y", groups="kind"),
-            lambda row: row.replace(b",", b",oops", 1),
-            marks=pytest.mark.slow,
-        ),
-        (as_csv, Plan(target="y", learner="scinol2", classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
+        pytest.param(as_csv, Plan(target="y", groups="kind"), no_number, marks=pytest.mark.slow),
+        (as_csv, replace(SCINOL, classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
     ],
 )
 def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe, text, plan, change):

@@ -9,7 +9,6 @@ from tunefree import TuneFreeRegressor
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import RunningMean
 from tunefree.report.guarantees import certificates
 from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
@@ -91,14 +90,3 @@ def test_rows_that_weigh_nothing_prove_nothing():
     with pytest.raises(ModelError, match="the model has seen no rows"):
         certificates(model.trained_)
     assert "the model has seen no rows; train it first" in model.report().html
-
-
-def test_the_mean_does_not_depend_on_batches():
-    rng = np.random.default_rng(0)
-    targets, weight = rng.normal(size=200), rng.integers(0, 3, 200).astype(float)
-    whole, cut = RunningMean(), RunningMean()
-    means = whole.add(weight, targets)
-    parts = np.split(np.arange(200), [3, 4, 90])
-    np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
-    assert whole == cut
-    assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
