@@ -148,16 +148,13 @@ def test_what_cannot_be_done_or_has_no_effect_is_an_error(at, folder, words, tol
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("tunefree t", "train"),
-        ("tunefree train --on-bad-r", "--on-bad-row"),
-        ("tunefree train --task r", "regression"),
-    ],
-)
+OFFERED = {"t": "train", "train --on-bad-r": "--on-bad-row", "train --task r": "regression"}
+
+
+@pytest.mark.parametrize(("words", "offered"), OFFERED.items())
 def test_completion_knows_commands_options_and_choices(words, offered):
-    shell = {"_TUNEFREE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    shell = {"COMP_WORDS": f"tunefree {words}", "COMP_CWORD": str(len(words.split()))}
+    shell["_TUNEFREE_COMPLETE"] = "complete_bash"
     assert offered in CliRunner().invoke(cli.app, [], prog_name="tunefree", env=shell).output.split()
 
 

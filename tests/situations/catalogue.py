@@ -210,9 +210,7 @@ def copied_minority(seed: int) -> Case:
 
 def weighted_minority(seed: int) -> Case:
     """The rare class is worth more than others: probabilities are those of the weighted rows."""
-    case = _few_positives(seed)
-    train, test = (rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)) for rows in (case.train, case.test))
-    return Case(train, test)
+    return _changed(_few_positives(seed), lambda rows: rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)))
 
 
 def balanced(seed: int) -> Case:
@@ -450,21 +448,15 @@ def two_clusters(seed: int) -> Case:
 
 def outliers(seed: int) -> Case:
     """One row of a hundred is a thousand times too large, in training and after it."""
-    case, rng = _mixed(seed), np.random.default_rng(seed)
-    train, test = (
-        rows._replace(X=np.where(rng.random((len(rows.y), 1)) < 0.01, 1000.0, 1.0) * rows.X)
-        for rows in (case.train, case.test)
-    )
-    return case._replace(train=train, test=test)
+    rng = np.random.default_rng(seed)
+    return _with_columns(_mixed(seed), lambda X: np.where(rng.random((len(X), 1)) < 0.01, 1000.0, 1.0) * X)
 
 
 def wrong_labels(seed: int) -> Case:
     """A fifth of the training labels are wrong, and those of the test rows as well."""
-    case, rng = _mixed(seed), np.random.default_rng(seed)
-    train, test = (
-        rows._replace(y=np.where(rng.random(len(rows.y)) < 0.2, 1 - rows.y, rows.y)) for rows in (case.train, case.test)
-    )
-    return case._replace(train=train, test=test)
+    rng = np.random.default_rng(seed)
+    mislabelled = lambda y: np.where(rng.random(len(y)) < 0.2, 1 - y, y)  # noqa: E731
+    return _changed(_mixed(seed), lambda rows: rows._replace(y=mislabelled(rows.y)))
 
 
 # -- columns as they come: heavy tails, constants, copies, numbers of rows, gaps, units
@@ -475,11 +467,14 @@ def _table(X: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
 
 
+def _changed(case: Case, change: Callable[[Rows], Rows]) -> Case:
+    """Other training rows and test rows."""
+    return case._replace(train=change(case.train), test=change(case.test))
+
+
 def _with_columns(case: Case, change: Callable[[np.ndarray], Any]) -> Case:
     """Training rows and test rows with other columns."""
-    return case._replace(
-        train=case.train._replace(X=change(case.train.X)), test=case.test._replace(X=change(case.test.X))
-    )
+    return _changed(case, lambda rows: rows._replace(X=change(rows.X)))
 
 
 def heavy_columns(seed: int) -> Case:
@@ -588,9 +583,7 @@ def rare_numbers(seed: int) -> Case:
 
 def far_targets(seed: int) -> Case:
     """Targets far from zero and close together."""
-    case = _mixed(seed, loss="square")
-    train, test = (rows._replace(y=1e6 + 1e-2 * rows.y) for rows in (case.train, case.test))
-    return case._replace(train=train, test=test)
+    return _changed(_mixed(seed, loss="square"), lambda rows: rows._replace(y=1e6 + 1e-2 * rows.y))
 
 
 # -- small real tables, those of scikit-learn and some that may not be there, and texts

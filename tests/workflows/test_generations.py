@@ -12,19 +12,13 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
-PLAN = Plan(target="rich", ignore=("pay",))
-
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """A file whose pool has a copy and generations that are being grown."""
     path = tmp_path_factory.mktemp("parts") / "sound"
-    train(open_source(people(2000) | {"w": [1.0] * 2000}), PLAN).save(path)
+    train(open_source(people(2000) | {"w": [1.0] * 2000}), Plan(target="rich", ignore=("pay",))).save(path)
     return path
-
-
-def told(value, *path):
-    return header(value, "model", "predictor", *path)
 
 
 def put(name, place, value):
@@ -34,17 +28,18 @@ def put(name, place, value):
     return change
 
 
-GROWTH = "members", "growth"
+POOL = "model", "predictor"
+GROWTH = *POOL, "members", "growth"
 LIES = {
-    "a place of no member": told([99, 1, 2, 3], "members", "online_places"),
-    "too few places": told([0], "members", "online_places"),
-    "a takeover that is over": told(5, *GROWTH, "windows", 0, "birth"),
-    "trials without end": told(10**9, *GROWTH, "windows", 0, "failures"),
-    "a copy that is never taken": told(0, "copies", "next"),
-    "rows that are not there": told(10**9, *GROWTH, "whole", "rows"),
-    "columns that are not there": told([1], *GROWTH, "columns", "keys"),
-    "a generation of no kind": told("magic", *GROWTH, "awake", 0, "kind"),
-    "a generation of other classes": told(9, *GROWTH, "awake", 0, "n_classes"),
+    "a place of no member": header([99, 1, 2, 3], *POOL, "members", "online_places"),
+    "too few places": header([0], *POOL, "members", "online_places"),
+    "a takeover that is over": header(5, *GROWTH, "windows", 0, "birth"),
+    "trials without end": header(10**9, *GROWTH, "windows", 0, "failures"),
+    "a copy that is never taken": header(0, *POOL, "copies", "next"),
+    "rows that are not there": header(10**9, *GROWTH, "whole", "rows"),
+    "columns that are not there": header([1], *GROWTH, "columns", "keys"),
+    "a generation of no kind": header("magic", *GROWTH, "awake", 0, "kind"),
+    "a generation of other classes": header(9, *GROWTH, "awake", 0, "n_classes"),
     "a column of another generation": put("members.growth.awake.0.keys", 0, 77),
     "a class that is none": put("members.growth.whole.targets", 3, 7.0),
     "a leaf that is not there": put("members.growth.awake.0.model.shifts", -1, 10**6),

@@ -17,10 +17,7 @@ LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]
 WITHOUT = [i % 7 == 3 or 100 <= i < 130 for i in range(N)]
 KINDS = {
     "csv": ("age,job,y", lambda i, label: f"{20 + i % 50},{'cook' if i % 3 else 'clerk'},{label}"),
-    "jsonl": (
-        None,
-        lambda i, label: f'{{"age": {20 + i % 50}, "y": {f"{chr(34)}{label}{chr(34)}" if label else "null"}}}',
-    ),
+    "jsonl": (None, lambda i, label: json.dumps({"age": 20 + i % 50, "y": label or None})),
     "vw": (None, lambda i, label: f"{({'yes': '1 ', 'no': '-1 '}).get(label, '')}| age:{20 + i % 50} n{i % 11}"),
 }
 

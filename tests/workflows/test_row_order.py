@@ -14,17 +14,13 @@ from tunefree.stream import shuffle, tables
 QUICK = ("--learner", "scinol2")
 
 
-def error(run, model, path):
-    return json.loads(run("evaluate", model, path, "--json")[1])["error"]
-
-
 def test_sorted_files_are_noticed(run, done, tmp_path):
     model, rows, new = tmp_path / "m", tmp_path / "rows.csv", tmp_path / "new.csv"
     csv.write_csv(pa.table(people(12_000)).sort_by("rich").drop_columns("pay"), rows)
     csv.write_csv(pa.table(people(4000, 1)).drop_columns("pay"), new)
     out, err = done("train", rows, "-t", "rich", "-o", model, *QUICK)
     assert "sorted by the target" in out and "--shuffle" in out
-    error_if_sorted = error(run, model, new)
+    error_if_sorted = json.loads(run("evaluate", model, new, "--json")[1])["error"]
     found = json.loads(run("certify", model, "--json")[1])
     assert "risk" not in found and found["order"]["sorted"]
     told = run("certify", model)[1]
@@ -33,7 +29,7 @@ def test_sorted_files_are_noticed(run, done, tmp_path):
     assert json.loads(run("inspect", model, "--json")[1])["order"]["depends_on_rows"]
     status, out, err = run("train", rows, "-t", "rich", "-o", model, *QUICK, "--shuffle")
     assert status == 0 and "warning" not in out, err
-    wrong = error(run, model, new)
+    wrong = json.loads(run("evaluate", model, new, "--json")[1])["error"]
     assert 2 * wrong < error_if_sorted
     assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < wrong + 0.05
 
