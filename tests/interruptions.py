@@ -1,5 +1,7 @@
 """Trainings that are interrupted, and resumed."""
 
+import signal
+
 import pytest
 
 from tunefree.model_files.trained import Trained
@@ -19,6 +21,18 @@ class Stop(Callback):
             raise KeyboardInterrupt
 
 
+class Asking(Callback):
+    """Asks the training to end after so many batches."""
+
+    def __init__(self, stop, batches):
+        self.stop, self.left = stop, batches
+
+    def step(self, trained, step):
+        self.left -= 1
+        if self.left == 0:
+            self.stop.ask(signal.SIGTERM)
+
+
 def saves_noted(patch):
     """A list to which the number of rows is added whenever a training is saved on the way."""
     rows, save = [], Checkpoints._save
@@ -36,7 +50,7 @@ class Crash(Exception):
     """Nothing that a training expects."""
 
 
-def resumed(source, plan, checkpoint, save_every, each=1):
+def resumed(source, plan, checkpoint, save_every, each=1, learn=train):
     """A training that crashes each so many times after it has saved, and is resumed until it ends.
 
     Returns what was trained, and which rows each checkpoint held until their runs are complete.
@@ -53,6 +67,15 @@ def resumed(source, plan, checkpoint, save_every, each=1):
         patch.setattr(Trained, "save", save_and_crash)
         while True:
             try:
-                return train(source, plan, (), checkpoint, save_every, resume=True), saves
+                return learn(source, plan, (), checkpoint, save_every, resume=True), saves
             except Crash:
                 continue
+
+
+def assert_resumed(source, plan, folder, save_every, each=1, learn=train):
+    """Assert that a resumed training gives the bytes of one that was not interrupted; returns what ``resumed`` does."""
+    learn(source, plan).save(folder / "whole")
+    trained, saves = resumed(source, plan, folder / "checkpoint", save_every, each, learn)
+    trained.save(folder / "resumed")
+    assert (folder / "resumed").read_bytes() == (folder / "whole").read_bytes() and len(saves) > 1
+    return trained, saves

@@ -42,9 +42,9 @@ def test_a_prediction_that_fails_leaves_the_earlier_file(run, done, data, tmp_pa
     assert status == 2 and "damaged" in err
 
 
-def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_path):
+def test_training_and_evaluation_of_files_import_neither_pandas_nor_scikit_learn(data, tmp_path):
     code = (
-        "import sys; from tunefree.cli import app as cli\n"
+        "import sys, tunefree.report.decisions, tunefree.workflows.evaluation; from tunefree.cli import app as cli\n"
         f"sys.argv = ['tunefree', 'train', {str(data)!r}, '-t', 'rich', '-o', {str(tmp_path / 'm')!r}, '-q']\n"
         "try: cli.main()\nexcept SystemExit: pass\n"
         "print([m for m in ('pandas', 'sklearn', 'polars', 'numba', 'tunefree.cli.serve') if m in sys.modules])"

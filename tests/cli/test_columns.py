@@ -9,11 +9,10 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import tunefree
-from tests.interruptions import Stop
+from tests.interruptions import assert_resumed
 from tests.workflows import test_training
 from tests.workflows.test_training import written
 from tunefree.stream.source import open_source
-from tunefree.training import training
 
 QUICK = ("--learner", "scinol2")
 
@@ -85,8 +84,8 @@ def test_options_change_what_is_seen_as_they_change_the_training(run, done, port
 
 
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
-    n = 60000
-    table = {"x": np.arange(n) // 30000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
+    n = 80000
+    table = {"x": np.arange(n) // 40000 * 1000.0 + np.arange(n) % 13, "y": np.where(np.arange(n) < n // 2, "a", "b")}
     csv.write_csv(pa.table(table), tmp_path / "long.csv")
     parquet.write_table(pa.table(table), tmp_path / "long.parquet")
     for data in (tmp_path / "long.csv", tmp_path / "long.parquet", table):
@@ -95,6 +94,20 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
         x, y = view.columns
         assert (x.range, y.different) == ((0.0, 1012.0), 2)
         assert [one.kind for one in view.findings if one.column == "x"] == ["leak"]
+    table["y"] = np.append(np.arange(n // 2) % 3, np.arange(n // 2) % 7 / 4.0)
+    (doubt,) = (finding for finding in tunefree.columns(table, target="y").findings if finding.column == "y")
+    assert doubt.evidence.startswith("the first rows look like classification, and others like regression: numbers")
+    assert doubt.remedy == "pass `task='regression'` or `task='classification'`"
+
+
+def test_times_and_lists_are_shown_without_a_target_and_from_a_pipe(run):
+    rows = {"at": [f"{hour:02}:30" for hour in range(24)] * 5, "words": [["a", "b"]] * 120}
+    view = tunefree.columns(rows)
+    assert (view.task, [column.kind for column in view.columns]) == ("", ["time", "bag"])
+    assert view.columns[0].range == ("00:30:00", "23:30:00") and "no target is named" in str(view)
+    lines = "at,x\n" + "".join(f"{at},{k}\n" for k, at in enumerate(rows["at"]))
+    status, out, _ = run("columns", "-", "--json", stdin=lines.encode())
+    assert (status, json.loads(out)["sample"]) == (0, "the first rows of what can be read only once")
 
 
 def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
@@ -271,15 +284,5 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, kind):
     source = open_source(partitioned(tmp_path / "data", kind, lambda frame: frame.sample(frac=1, random_state=1)))
-    plan, checkpoint, ends = tunefree.Plan(target="rich", learner="scinol2"), tmp_path / "c.model", []
-    with pytest.raises(KeyboardInterrupt):
-        training.train(source, plan, [Stop(ROWS // 2 + 1)], checkpoint, 50)
-    assert not training.Trained.load(checkpoint).progress.complete
-    for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
-        training.train(source, plan, **options).save(tmp_path / "m.model")
-        ends.append((tmp_path / "m.model").read_bytes())
-    assert ends[0] == ends[1]
-    assert [oddity.rows for oddity in training.Trained.load(tmp_path / "m.model").progress.tally.oddities] == [
-        ROWS,
-        ROWS,
-    ]
+    trained, _ = assert_resumed(source, tunefree.Plan(target="rich", learner="scinol2"), tmp_path, 50)
+    assert [oddity.rows for oddity in trained.progress.tally.oddities] == [ROWS, ROWS]

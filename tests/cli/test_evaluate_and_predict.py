@@ -29,8 +29,8 @@ def model(done, data, tmp_path):
     return path
 
 
-def predicted(run, *arguments):
-    status, out, err = run("predict", *arguments)
+def predicted(run, *arguments, command="predict"):
+    status, out, err = run(command, *arguments)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
 
@@ -52,8 +52,25 @@ def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
     (tmp_path / "t.svm").write_text("1 1:2\n-1 1:1\n")
     run("train", tmp_path / "t.svm", "-o", tmp_path / "svm", "-q", *LEARNER)
-    status, _, err = run("predict", tmp_path / "svm", tmp_path / "t.svm", "--id", "id")
-    assert status == 2 and "no columns" in err
+    for option in (("--id", "id"), ("--decimal", ",")):
+        status, _, err = run("predict", tmp_path / "svm", tmp_path / "t.svm", *option)
+        assert status == 2 and "svmlight text has no columns" in err
+
+
+def test_the_strongest_terms_are_written_and_the_others_summed(run, data, model, tmp_path):
+    (tmp_path / "few.csv").write_text("age,job\n30,cook\n31,pilot\n30,clerk\n")  # of which the job tells more
+
+    def explained(*options):
+        return predicted(run, model, tmp_path / "few.csv", *options, command="explain").to_pandas()
+
+    whole, one, none = explained(), explained("--top", 1), explained("--top", 0)
+    assert [*one.columns] == ["prediction", "class", "margin", "(constant)", "job", "(other)"]
+    assert explained("--top", 2).equals(whole) and [*none.columns] == [*one.columns[:4], "(other)"]
+    assert one["(other)"].tolist() == whole["age"].tolist()
+    assert none["(other)"].tolist() == pytest.approx((whole["age"] + whole["job"]).tolist())
+    assert whole["margin"].tolist() == pytest.approx((none["(constant)"] + none["(other)"]).tolist())
+    status, _, err = run("explain", model, "-", "--top", 1, stdin=b"age,job\n30,cook\n")
+    assert status == 2 and "leave --top out" in err
 
 
 def test_a_threshold_moves_the_prediction_only(run, data, model):

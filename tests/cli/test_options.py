@@ -124,6 +124,19 @@ REFUSED = [
     ("evaluate kind.model test.csv --cost fp=1,fn=5", "has 3 classes"),
     ("evaluate kind.model test.csv --cost fp=1,fn=5 --class d", "there is no class"),
     ("report good.model --cost fp=1,fn=5", "--cost is for data"),
+    ("trian train.csv", "No such command 'trian'. Did you mean 'train'?"),
+    ("train train.csv -t rich -o m --workers nowhere", "--workers nowhere: no cluster answers (missing port"),
+    ("report good.model test.csv -o -", "-: this is not written to standard output"),
+    ("inspect good.model --plot c.txt", "c.txt: pictures are written as .png, .svg, .pdf"),
+    ("inspect good.model --plot c.svg", "the model keeps no rows that it learned, over which to draw it"),
+    ("predict good.model rows.svm", "the model was trained on table data, this is svmlight"),
+    ("compare rows.svm -t y", "svmlight text has no columns, by which models are compared"),
+    ("columns rows.svm", "svmlight text has no columns to look at"),
+    ("evaluate good.model test.csv --interval .9 --progressive", "leave --progressive out"),
+    ("predict good.model test.csv --set .9,.9", "--set has a number twice"),
+    ("predict good.model test.csv --conditional class", "--conditional has no effect without --set"),
+    ("predict good.model test.csv --set .9", "--set needs the evidence that the pool has"),
+    ("predict kind.model test.csv --threshold .5", "--threshold is for two classes, and the model has 3"),
 ]
 
 
@@ -135,16 +148,13 @@ def test_what_cannot_be_done_or_has_no_effect_is_an_error(at, folder, words, tol
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("tunefree t", "train"),
-        ("tunefree train --on-bad-r", "--on-bad-row"),
-        ("tunefree train --task r", "regression"),
-    ],
-)
+OFFERED = {"t": "train", "train --on-bad-r": "--on-bad-row", "train --task r": "regression"}
+
+
+@pytest.mark.parametrize(("words", "offered"), OFFERED.items())
 def test_completion_knows_commands_options_and_choices(words, offered):
-    shell = {"_TUNEFREE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    shell = {"COMP_WORDS": f"tunefree {words}", "COMP_CWORD": str(len(words.split()))}
+    shell["_TUNEFREE_COMPLETE"] = "complete_bash"
     assert offered in CliRunner().invoke(cli.app, [], prog_name="tunefree", env=shell).output.split()
 
 
@@ -174,6 +184,14 @@ def test_what_fits_no_value_or_is_not_known_is_told(at, tmp_path):
     status, _, err = at("predict", model, tmp_path / "more.csv")
     assert status == 0 and err.count("the model does not know 'pay': left out") == 1
     assert "does not know" not in at("predict", model, tmp_path / "more.csv", "--id", "pay")[2]
+
+
+def test_tables_come_by_standard_input_and_weights_go_to_standard_output(at, tmp_path):
+    status, out, err = at("predict", "bad.model", "-", stdin=b"job\ncook\n")  # a line like those of svmlight
+    assert status == 0 and len(out.splitlines()) == 2, err
+    assert at("inspect", "good.model", "--weights", tmp_path / "w.csv")[0] == 0
+    assert at("inspect", "good.model", "--weights", "-")[1] == (tmp_path / "w.csv").read_text()
+    assert at("train", "train.csv", "-t", "rich", "--learner", "nag", "-o", tmp_path / "m", "-q", "-q")[0] == 0
 
 
 def test_what_has_no_effect_in_python_is_an_error():

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tunefree.core.errors import DataError
+from tests.interruptions import assert_resumed
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import tables, text
+from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options
 
 LEARNER = ("--learner", "scinol2")
@@ -144,7 +146,7 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
 
 
-def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):
+def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(tmp_path, monkeypatch):
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
 
@@ -152,21 +154,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     data = write(tmp_path / "d.csv.gz", z)
     data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere
     monkeypatch.setattr(tables, "Options", partial(Options, block_size=700))
-    assert train(run, data, tmp_path / "whole", "--save-every", 64)[0] == 0
-    save, saved = Trained.save, []
-
-    def save_and_stop(self, *arguments, **options):
-        save(self, *arguments, **options)
-        saved.append(1)
-        if len(saved) % 2 == 0:
-            raise DataError("stopped")
-
-    monkeypatch.setattr(Trained, "save", save_and_stop)
-    for _ in range(40):
-        if train(run, data, tmp_path / "m", "--save-every", 64, "--resume")[0] == 0:
-            break
-    assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    trained = Trained.load(tmp_path / "m")
+    trained, _ = assert_resumed(open_source(data), Plan(target="y", learner="scinol2"), tmp_path, 64, each=2)
     assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
 
 
@@ -191,7 +179,7 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     said = ("--categorical", "zip", "--categorical", "code", "--decimal", ",", "--na-values", "gone")
     dates = ("--date", "when=%Y%m%d")
     out, err = done("train", data, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", *said, *dates)
-    assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out
+    assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out and "fits none" not in out + err
     found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
     features = {feature["feature"] for feature in found["features"]}
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features

@@ -12,11 +12,13 @@ from rich.console import Console
 from tests.report.test_page import Reader
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
+from tunefree.pool.contexts import FOLLOWING
 from tunefree.report import page, performance, rendering
 from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, PERCENT
+from tunefree.report.formats import COUNT, PERCENT, with_error
 from tunefree.report.guarantees import certificates
-from tunefree.report.learned import blocks_of_model, summary
+from tunefree.report.learned import blocks_of_model, summary, tables_of_passes
+from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -83,6 +85,8 @@ def test_all_renderers_walk_all_blocks():
         "command": "tunefree train DATA",
         "order": {"sorted": True},
     }
+    with pytest.raises(ValueError, match="two blocks have the key"):
+        record([BLOCKS[0], BLOCKS[0]])
 
 
 def texts_of(blocks):
@@ -113,3 +117,14 @@ def test_what_commands_print_is_what_pages_show(target):
         values = json.dumps(record(blocks), allow_nan=False)
         assert record(blocks).keys() <= DOCUMENTED
         assert len(NUMBERS.findall(values)) > len([block for block in blocks if isinstance(block, Facts)])
+    frozen = trained.model.pool.context.frozen
+    ratio, error = frozen.losses[0] / frozen.losses[FOLLOWING], frozen.squares[0] ** 0.5 / frozen.losses[FOLLOWING]
+    assert f"on these, {CANDIDATES[0]} {with_error(ratio, error)} and " in choice_of_rows_to_come(trained.model.pool)
+
+
+def test_each_pass_has_its_losses():
+    trained = train(open_source(people(400)), Plan(target="rich", ignore="pay", learner="nag", passes=3))
+    (table,) = tables_of_passes(trained)
+    first, *further = record([table])["passes"]
+    assert (first["pass"], first["progressive_loss"]) == (1, trained.progress.progressive[0].mean_loss())
+    assert [row["pass"] for row in further] == [2, 3] and further[1]["progressive_loss"] < first["progressive_loss"]

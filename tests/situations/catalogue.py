@@ -86,27 +86,29 @@ def _mixed_margins(X: np.ndarray) -> np.ndarray:
     return X[:, 0] - 0.7 * X[:, 1] + 1.5 * (X[:, 2] > 0.3) + X[:, 3] * X[:, 4] + np.sin(2 * X[:, 1]) - 0.7
 
 
-def _mixed(seed: int, n: int = 3000, n_test: int = TEST) -> Case:
-    """Two classes, eight columns of which five matter in all the usual ways."""
+def _normal(seed: int, n: int, n_columns: int) -> tuple[np.random.Generator, np.ndarray]:
+    """A generator, and columns of normal numbers of n rows to learn and the rows to predict."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + n_test, 8))
-    return _cut(X, _labels(_mixed_margins(X), rng), n)
+    return rng, rng.normal(size=(n + TEST, n_columns))
 
 
-def _mixed_numbers(seed: int, n: int = 3000, n_test: int = TEST) -> Case:
-    """Numbers with the truth of :func:`_mixed`, and noise of half its deviation."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + n_test, 8))
-    return _cut(X, _mixed_margins(X) + rng.normal(size=len(X)), n, "square")
+def _targets(truth: np.ndarray, rng: np.random.Generator, loss: str) -> np.ndarray:
+    """Labels with these log-odds, or these numbers with noise."""
+    return _labels(truth, rng) if loss == "log" else truth + rng.normal(size=len(truth))
+
+
+def _mixed(seed: int, n: int = 3000, loss: str = "log") -> Case:
+    """Two classes or noisy numbers, eight columns of which five matter in all the usual ways."""
+    rng, X = _normal(seed, n, 8)
+    return _cut(X, _targets(_mixed_margins(X), rng, loss), n, loss)
 
 
 def _linear(seed: int, n: int, n_columns: int, loss: str = "log", n_true: int | None = None) -> Case:
     """Two classes or numbers with a linear truth of the first columns, or of all."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + TEST, n_columns))
+    rng, X = _normal(seed, n, n_columns)
     n_true = n_columns if n_true is None else n_true
     truth = X[:, :n_true] @ rng.normal(size=n_true) * 2 / np.sqrt(n_true)
-    return _cut(X, _labels(truth, rng) if loss == "log" else truth + rng.normal(size=len(X)), n, loss)
+    return _cut(X, _targets(truth, rng, loss), n, loss)
 
 
 RATES, ROWS = (0.001, 0.002, 0.01, 0.05), (500, 3000, 20_000)  # of rare classes
@@ -208,9 +210,7 @@ def copied_minority(seed: int) -> Case:
 
 def weighted_minority(seed: int) -> Case:
     """The rare class is worth more than others: probabilities are those of the weighted rows."""
-    case = _few_positives(seed)
-    train, test = (rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)) for rows in (case.train, case.test))
-    return Case(train, test)
+    return _changed(_few_positives(seed), lambda rows: rows._replace(weight=np.where(rows.y == 1, float(TIMES), 1.0)))
 
 
 def balanced(seed: int) -> Case:
@@ -309,8 +309,7 @@ def noise_columns(seed: int) -> Case:
 
 def noise_columns_with_steps(seed: int) -> Case:
     """Three columns of sixty matter, by steps, so that linear models do not find them."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000 + TEST, 60))
+    rng, X = _normal(seed, 2000, 60)
     y = 2.0 * (X[:, 0] > 0.5) + (np.abs(X[:, 1]) < 0.5) - (X[:, 2] > 1) + 0.5 * rng.normal(size=len(X))
     return _cut(X, y, 2000, "square")
 
@@ -340,8 +339,7 @@ def linear_numbers(seed: int, n: int) -> Case:
 
 def exact_numbers(seed: int) -> Case:
     """A linear truth with hardly any noise: anything beside the linear model shows."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(1000 + TEST, 6))
+    rng, X = _normal(seed, 1000, 6)
     return _cut(X, X @ rng.normal(size=6) + 0.05 * rng.normal(size=len(X)), 1000, "square")
 
 
@@ -354,15 +352,13 @@ def steps(seed: int) -> Case:
 
 def exclusive_or(seed: int) -> Case:
     """Two columns matter only together."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(1000 + TEST, 6))
+    rng, X = _normal(seed, 1000, 6)
     return _cut(X, _labels(np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), 2.5, -2.5), rng), 1000)
 
 
 def products(seed: int) -> Case:
     """Products of columns, smooth, with noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000 + TEST, 6))
+    rng, X = _normal(seed, 2000, 6)
     return _cut(X, X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 0.5 * rng.normal(size=len(X)), 2000, "square")
 
 
@@ -375,8 +371,7 @@ def waves(seed: int) -> Case:
 
 def separable(seed: int) -> Case:
     """Classes that a line separates: log-odds have no bound, and every error is dear."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(600 + TEST, 5))
+    rng, X = _normal(seed, 600, 5)
     return _cut(X, (X @ rng.normal(size=5) > 0).astype(np.int64), 600)
 
 
@@ -418,7 +413,7 @@ def sorted_by_class(seed: int) -> Case:
 
 def sorted_by_number(seed: int) -> Case:
     """A file that is sorted by its numbers."""
-    case = _mixed_numbers(seed)
+    case = _mixed(seed, loss="square")
     return case._replace(train=case.train.take(np.argsort(case.train.y)), plain=case.train)
 
 
@@ -444,8 +439,7 @@ def drift_with_a_clock(seed: int) -> Case:
 
 def two_clusters(seed: int) -> Case:
     """Two populations far from each other, with opposite truths."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000 + TEST, 5))
+    rng, X = _normal(seed, 2000, 5)
     side = rng.integers(2, size=len(X))
     y = _labels(np.where(side == 1, 2.0, -2.0) * X[:, 0], rng)
     X[:, 1:3] += 20.0 * side[:, None]
@@ -454,21 +448,15 @@ def two_clusters(seed: int) -> Case:
 
 def outliers(seed: int) -> Case:
     """One row of a hundred is a thousand times too large, in training and after it."""
-    case, rng = _mixed(seed), np.random.default_rng(seed)
-    train, test = (
-        rows._replace(X=np.where(rng.random((len(rows.y), 1)) < 0.01, 1000.0, 1.0) * rows.X)
-        for rows in (case.train, case.test)
-    )
-    return case._replace(train=train, test=test)
+    rng = np.random.default_rng(seed)
+    return _with_columns(_mixed(seed), lambda X: np.where(rng.random((len(X), 1)) < 0.01, 1000.0, 1.0) * X)
 
 
 def wrong_labels(seed: int) -> Case:
     """A fifth of the training labels are wrong, and those of the test rows as well."""
-    case, rng = _mixed(seed), np.random.default_rng(seed)
-    train, test = (
-        rows._replace(y=np.where(rng.random(len(rows.y)) < 0.2, 1 - rows.y, rows.y)) for rows in (case.train, case.test)
-    )
-    return case._replace(train=train, test=test)
+    rng = np.random.default_rng(seed)
+    mislabelled = lambda y: np.where(rng.random(len(y)) < 0.2, 1 - y, y)  # noqa: E731
+    return _changed(_mixed(seed), lambda rows: rows._replace(y=mislabelled(rows.y)))
 
 
 # -- columns as they come: heavy tails, constants, copies, numbers of rows, gaps, units
@@ -479,11 +467,14 @@ def _table(X: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
 
 
+def _changed(case: Case, change: Callable[[Rows], Rows]) -> Case:
+    """Other training rows and test rows."""
+    return case._replace(train=change(case.train), test=change(case.test))
+
+
 def _with_columns(case: Case, change: Callable[[np.ndarray], Any]) -> Case:
     """Training rows and test rows with other columns."""
-    return case._replace(
-        train=case.train._replace(X=change(case.train.X)), test=case.test._replace(X=change(case.test.X))
-    )
+    return _changed(case, lambda rows: rows._replace(X=change(rows.X)))
 
 
 def heavy_columns(seed: int) -> Case:
@@ -530,12 +521,12 @@ def missing_at_random(seed: int) -> Case:
 
 def missing_where_large(seed: int) -> Case:
     """Large values of a table are missing, so that a gap says something."""
-    return _with_columns(_mixed_numbers(seed), lambda X: _table(np.where(X > 0.8, np.nan, X)))
+    return _with_columns(_mixed(seed, loss="square"), lambda X: _table(np.where(X > 0.8, np.nan, X)))
 
 
 def large_offsets(seed: int) -> Case:
     """Columns far from zero, as years and coordinates are."""
-    case = _mixed_numbers(seed)
+    case = _mixed(seed, loss="square")
     return _with_columns(case, lambda X: X + np.array([2000, 1e6, -1e6, 1e4, 50, 1e5, 0, 1e3]))
 
 
@@ -551,8 +542,8 @@ def unlike_scales(seed: int) -> Case:
 
 def correlated_columns(seed: int) -> Case:
     """Columns that are nearly equal, and their small differences are what matters."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(1500 + TEST, 1)) + 0.1 * rng.normal(size=(1500 + TEST, 6))
+    rng, common = _normal(seed, 1500, 1)
+    X = common + 0.1 * rng.normal(size=(1500 + TEST, 6))
     return _cut(X, _labels(10 * (X[:, 0] - X[:, 1]) + 10 * (X[:, 2] - X[:, 3]), rng), 1500)
 
 
@@ -561,45 +552,38 @@ def correlated_columns(seed: int) -> Case:
 
 def heavy_targets(seed: int) -> Case:
     """Targets without a variance: the median is what can be learned."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(3000 + TEST, 8))
+    rng, X = _normal(seed, 3000, 8)
     return _cut(X, _mixed_margins(X) + rng.standard_t(1.5, size=len(X)), 3000, "absolute")
 
 
 def log_normal_targets(seed: int) -> Case:
     """Prices: most are small, some are large, and squares are asked for."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(3000 + TEST, 8))
+    rng, X = _normal(seed, 3000, 8)
     return _cut(X, np.exp(0.6 * _mixed_margins(X) + 0.4 * rng.normal(size=len(X))), 3000, "square")
 
 
 def unequal_variance(seed: int) -> Case:
     """The noise grows with a column."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000 + TEST, 6))
+    rng, X = _normal(seed, 2000, 6)
     return _cut(X, X[:, 0] + (X[:, 2] > 0) + np.exp(X[:, 1]) * rng.normal(size=len(X)), 2000, "square")
 
 
 def counts(seed: int) -> Case:
     """An integer target that is a number, not a class."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(2000 + TEST, 6))
+    rng, X = _normal(seed, 2000, 6)
     return _cut(X, rng.poisson(np.exp(0.5 * X[:, 0] + 0.5 * (X[:, 1] > 0))).astype(float), 2000, "square")
 
 
 def rare_numbers(seed: int) -> Case:
     """Nearly all targets are zero, as claims are."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(4000 + TEST, 6))
+    rng, X = _normal(seed, 4000, 6)
     claims = rng.random(len(X)) < 0.05 * np.exp(0.7 * X[:, 0])
     return _cut(X, claims * rng.gamma(2.0, size=len(X)), 4000, "square")
 
 
 def far_targets(seed: int) -> Case:
     """Targets far from zero and close together."""
-    case = _mixed_numbers(seed)
-    train, test = (rows._replace(y=1e6 + 1e-2 * rows.y) for rows in (case.train, case.test))
-    return case._replace(train=train, test=test)
+    return _changed(_mixed(seed, loss="square"), lambda rows: rows._replace(y=1e6 + 1e-2 * rows.y))
 
 
 # -- small real tables, those of scikit-learn and some that may not be there, and texts
@@ -709,5 +693,3 @@ ALL = tuple(
     if inspect.isfunction(draw) and draw.__module__ == __name__ and not name.startswith("_")
     for situation in _situations(draw)
 )
-CHOSEN, OTHER = ALL[::2], ALL[1::2]
-HALVES = {"chosen": CHOSEN, "other": OTHER}

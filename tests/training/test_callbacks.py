@@ -88,11 +88,6 @@ def test_rows_that_weigh_nothing_are_an_error_of_a_training(learner, targets):
         tunefree.train(table, target="y", sample_weight="w", learner=learner)
 
 
-def test_weights_of_classes_that_are_all_0_are_an_error_of_a_training():
-    with pytest.raises(DataError, match="all rows have a weight of 0.*leave `class_weight` out"):
-        tunefree.train({"a": [1.0, 2.0] * 9, "y": ["no", "yes"] * 9}, target="y", class_weight={"no": 0, "yes": 0})
-
-
 def test_a_fit_of_rows_that_weigh_nothing_is_an_error_and_a_piece_of_a_stream_may_be():
     X, y = data(50)
     with pytest.raises(ValueError, match="at least one non-zero"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.test_stopping import Asking
+from tests.interruptions import Asking
 from tunefree.core import storage
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained

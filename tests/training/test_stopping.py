@@ -5,59 +5,29 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.interruptions import saves_noted
-from tunefree.model_files.plan import Plan
+from tests.interruptions import Asking, saves_noted
+from tests.training.test_forgetting import SCINOL, stream, written
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
-from tunefree.training.callbacks import Callback
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
-PIECES = 24
-PLAN = Plan(target="y", sample_weight="w", learner="scinol2")
+PIECES, LINES = 24, stream(2400, seed=2)  # without a rise, which would name its file
 
 
-def parts(folder: Path, n: int = 2400) -> list[Path]:
-    """Files of a stream of categories, numbers and weights, some of them 0."""
-    random = np.random.default_rng(3)
-    kind, x = random.integers(0, 40, n), random.normal(size=n)
-    y = np.where(x + np.sin(kind) + random.normal(size=n) > 0, "yes", "no")
-    w = np.where(random.random(n) < 0.1, 0, random.integers(1, 3, n))
-    rows = [f"k{a},{b:.4f},{c},{d}\n" for a, b, c, d in zip(kind, x, w, y, strict=True)]
-    paths, size = [], n // PIECES
-    for number in range(PIECES):
-        paths.append(folder / f"{number}.csv")
-        paths[-1].write_text("kind,x,w,y\n" + "".join(rows[number * size : (number + 1) * size]))
-    return paths
-
-
-def joined(paths: list[Path], path: Path) -> Path:
-    """The rows of some files in one."""
-    texts = [one.read_text().split("\n", 1) for one in paths]
-    path.write_text(texts[0][0] + "\n" + "".join(rows for _, rows in texts))
-    return path
-
-
-class Asking(Callback):
-    """Asks the training to end after so many batches."""
-
-    def __init__(self, stop: Stop, batches: int) -> None:
-        self.stop, self.left = stop, batches
-
-    def step(self, trained, step):
-        self.left -= 1
-        if self.left == 0:
-            self.stop.ask(signal.SIGTERM)
+def parts(folder: Path) -> list[Path]:
+    """Files of the stream."""
+    return written(folder, LINES, range(101, 2401, 2400 // PIECES))
 
 
 @pytest.mark.parametrize(("learner", "batches"), [("pool", 2), ("scinol2", 2), ("scinol2", PIECES - 1)])
 def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
-    plan, paths = Plan(target="y", sample_weight="w", learner=learner), parts(tmp_path)
+    plan, paths = replace(SCINOL, learner=learner), parts(tmp_path)
     train(open_source(paths), plan).save(tmp_path / "whole")
     stop = Stop()
     with pytest.raises(Interrupted) as caught:
@@ -65,8 +35,7 @@ def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
     assert caught.value.status == 128 + signal.SIGTERM
     kept = Trained.load(tmp_path / "kept")
     assert not kept.progress.complete and 100 * batches <= kept.progress.rows < 2400
-    rest = joined(paths, tmp_path / "all.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "rest.csv").write_text(rest[0] + "".join(rest[1 + kept.progress.rows :]))
+    (tmp_path / "rest.csv").write_text(LINES[0] + "".join(LINES[1 + kept.progress.rows :]))
     learn_more(kept, open_source(tmp_path / "rest.csv")).save(tmp_path / "gone on")
     assert (tmp_path / "gone on").read_bytes() == (tmp_path / "whole").read_bytes()
     resumed = train(open_source(paths), plan, checkpoint=tmp_path / "kept", resume=True)
@@ -85,7 +54,7 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    trained = train(source, PLAN, (), tmp_path / "kept", 600, tell=told.append)
+    trained = train(source, SCINOL, (), tmp_path / "kept", 600, tell=told.append)
     assert saves == [600, 1800, 2400] and trained.progress.complete
     assert [line for line in told if "not saved" in line and "No space" in line] == [told[0]]
     assert not list(tmp_path.glob("*.part"))
@@ -95,8 +64,7 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
-    rows = joined(parts(tmp_path), tmp_path / "all.csv").read_text().splitlines(keepends=True)
-    many = rows[0] + "".join(rows[1:] * 120)
+    many = LINES[0] + "".join(LINES[1:] * 120)
     command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "--learner", "scinol2", "-o", "m"]
     process = subprocess.Popen([*command, "--save-every", "1"], cwd=tmp_path, stdin=-1, stderr=-1, text=True)
     assert process.stdin is not None and process.stderr is not None

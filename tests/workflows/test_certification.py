@@ -1,15 +1,19 @@
 """What one pass proves, and what its progressive loss counts."""
 
+import re
+
 import numpy as np
 import pytest
 
+from tunefree import TuneFreeRegressor
+from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.pool.targets import RunningMean
 from tunefree.report.guarantees import certificates
 from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
-from tunefree.training.training import train
+from tunefree.training.training import learn_more, train
+from tunefree.workflows.certification import read_weights, theorem_of
 
 
 def numbers(n=3000, seed=0):
@@ -45,12 +49,44 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 
-def test_the_mean_does_not_depend_on_batches():
-    rng = np.random.default_rng(0)
-    targets, weight = rng.normal(size=200), rng.integers(0, 3, 200).astype(float)
-    whole, cut = RunningMean(), RunningMean()
-    means = whole.add(weight, targets)
-    parts = np.split(np.arange(200), [3, 4, 90])
-    np.testing.assert_array_equal(means, np.concatenate([cut.add(weight[part], targets[part]) for part in parts]))
-    assert whole == cut
-    assert np.isfinite(RunningMean().add(np.ones(5), np.full(5, 1e308))[1:]).all()
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read as CSV"),
+        ("feature,weight\na,one\n", "cannot be read as CSV .*'one'"),
+        ("name,weight\na,1\n", "the columns are name, weight; write feature, weight"),
+        ("feature,weight,other\na,1,2\n", "write feature, weight"),
+        ("feature,weight\n(constant),1\nage,1\n", "row 2, column 'feature': there is no feature 'age'; the features"),
+        ("feature,weight\na,1\nb,1\na,2\n", "row 3: there are two weights of 'a'"),
+        ("feature,weight\na,\n", "row 1: the weight of 'a' is not a finite number"),
+    ],
+)
+def test_weights_that_cannot_be_read(saved, tmp_path, text, message):
+    (tmp_path / "weights.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_weights(Trained.load(saved), tmp_path / "weights.csv")
+
+
+def test_a_learner_has_a_theorem_or_a_reason_why_not(saved, tmp_path):
+    trained, pay = Trained.load(saved), {"x": [1.0, 2.5, 4.0] * 9, "pay": [1.5, 2.5, 3.5] * 9}
+    late = learn_more(Trained.load(saved), open_source(numbers(9) | {"label": ["maybe"] * 9}))
+    (tmp_path / "weights.csv").write_text("feature,no,yes,maybe\nb,1,-2,0.5\n")
+    weights = read_weights(late, tmp_path / "weights.csv")
+    assert weights[late.encoder.names().index("b")].tolist() == [1.0, -2.0, 0.5] and np.abs(weights).sum() == 3.5
+    assert theorem_of(trained, np.zeros((4, 1))).value < theorem_of(trained, np.ones((4, 1))).value < np.inf
+    for model, n_outputs, reason in (
+        (late, 3, "a class that came late"),
+        (train(open_source(pay), Plan(target="pay")), 1, "one linear learner on the columns as they are"),
+        (train(open_source(pay), Plan(target="pay", learner="nag")), 1, "no theorem .* bounds the regret of nag"),
+        (train(open_source(pay), Plan(target="pay", learner="scinol2", passes=2)), 1, "rows were learned again"),
+        (train(open_source(pay), Plan(target="pay", learner="scinol2")), 1, "no theorem covers this loss"),
+    ):
+        bound = theorem_of(model, np.zeros((model.model.n_features, n_outputs)))
+        assert bound.value is None and re.search(reason, bound.reason), bound
+
+
+def test_rows_that_weigh_nothing_prove_nothing():
+    model = TuneFreeRegressor().partial_fit(np.ones((9, 2)), np.arange(9.0), sample_weight=np.zeros(9))
+    with pytest.raises(ModelError, match="the model has seen no rows"):
+        certificates(model.trained_)
+    assert "the model has seen no rows; train it first" in model.report().html

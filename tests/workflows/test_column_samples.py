@@ -3,7 +3,7 @@
 import numpy as np
 
 from tunefree.core.part import restored
-from tunefree.core.rows import dense, sparse
+from tunefree.core.rows import dense
 from tunefree.model_files.column_samples import ColumnSamples
 
 
@@ -42,22 +42,3 @@ def test_rows_are_before_a_rise_or_after_it_up_to_the_next():
     assert samples.start == 970 and samples.before.min() >= 400 and samples.before.max() < 970
     compared = samples.comparison(n_others=30)
     assert (compared.rows_before, compared.rows_after) == (len(samples.before), 100)
-
-
-def test_columns_do_not_depend_on_batches_either():
-    rng, n = np.random.default_rng(0), 2000
-    words = [rng.choice(9 if i < n - 1 else 40, 3, replace=False) + 1 for i in range(n)]
-    states = []
-    for cuts in ((), (n - 1,), range(100, n, 100), (n // 2, n - 1)):
-        samples = ColumnSamples()
-        for start, stop in zip((0, *cuts), (*cuts, n), strict=True):
-            part = words[start:stop]
-
-            def matrix(rows, part=part, samples=samples):
-                chosen = [part[row] for row in rows]
-                block = sparse(3 * np.arange(len(rows) + 1), np.concatenate([[], *chosen]), np.ones(3 * len(rows)))
-                return samples.matrix(block, np.zeros(len(rows)))
-
-            samples.add(stop - start, 1 if stop == n - 1 else 0, matrix)
-        states.append(repr(samples.save_state()))
-    assert len(set(states)) == 1

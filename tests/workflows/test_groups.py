@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.interruptions import resumed
+import tunefree
+from tests.interruptions import assert_resumed
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
@@ -60,7 +61,8 @@ def test_a_model_does_not_depend_on_where_batches_are_cut(tmp_path, monkeypatch,
     rng = np.random.default_rng(0)
     table = people(300, 1) | {"home": np.repeat(rng.permutation(300), rng.integers(1, 4, 300))[:300].tolist()}
     table["rich"] = [label if row != 220 else "perhaps" for row, label in enumerate(table["rich"])]  # within a run
-    table["home"] = ["h"] * 20 + [f"h{home}" if row % 47 else "" for row, home in enumerate(table["home"])][20:]
+    named = [row % 47 and not 60 <= row < 200 for row in range(300)]  # the rest is more than a block of 2,000 bytes
+    table["home"] = ["h"] * 20 + [f"h{home}" if named[row] else "" for row, home in enumerate(table["home"])][20:]
     if "on_bad_row" not in change:
         table["home"] = [home or "none" for home in table["home"]]
     csv.write_csv(pa.table(table), tmp_path / "homes.csv")
@@ -90,15 +92,29 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, hande
     assert last.tone == "warning" and "Rows of a group depend on each other" in last.text
 
 
+def test_rows_that_wait_for_their_group_end_with_their_file(tmp_path):
+    rows, models = pa.table(homes(490)), []
+    for parts in ((490,), (140, 350)):
+        for number, part in enumerate(parts):
+            csv.write_csv(rows.slice(sum(parts[:number]), part), tmp_path / f"{number}.csv")
+        trained = train(open_source([str(tmp_path / f"{number}.csv") for number in range(len(parts))]), PLAN)
+        assert trained.progress.progressive[0].rows == 490 and trained.held is None
+        models.append(trained.model.save_state())
+    (whole, _), (of_two_files, _) = models
+    assert [name for name in whole if whole[name].tobytes() != of_two_files[name].tobytes()] == []
+
+
+def test_groups_that_come_again_are_told():
+    scattered = homes() | {"home": [f"h{row % 50}" for row in range(N)]}
+    with pytest.warns(UserWarning, match="550 of 600 rows are of groups that came before; sort the rows by home"):
+        tunefree.train(scattered, target="rich", ignore="pay", groups="home")
+
+
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     blocks(monkeypatch, 2000)
     csv.write_csv(pa.table(homes(of_each=90)), tmp_path / "homes.csv")
-    source = open_source(str(tmp_path / "homes.csv"))
-    whole = model_bytes(train(source, PLAN), tmp_path / "whole")
-
-    trained, held = resumed(source, PLAN, tmp_path / "kept", 150)
-    assert len(held) > 1 and any(rows is not None for rows in held)
-    assert model_bytes(trained, tmp_path / "resumed") == whole
+    _, held = assert_resumed(open_source(str(tmp_path / "homes.csv")), PLAN, tmp_path, 150)
+    assert any(rows is not None for rows in held)
 
 
 def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):

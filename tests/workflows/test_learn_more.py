@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.interruptions import Stop
+from tests.interruptions import Stop, assert_resumed
 from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
@@ -59,15 +59,11 @@ def small_blocks(monkeypatch):
 def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
     plan = Plan(target="rich", learner="scinol2")
     train(open_source(days[0]), plan).save(tmp_path / "m")
-    more = open_source([str(day) for day in days[1:]])
-    learn_more(Trained.load(tmp_path / "m"), more).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        learn_more(Trained.load(tmp_path / "m"), more, None, [Stop(1100)], tmp_path / "c", 50)
-    assert 500 < Trained.load(tmp_path / "c").progress.rows < 1200
-    learn_more(Trained.load(tmp_path / "m"), more, None, None, tmp_path / "c", 50, resume=True).save(
-        tmp_path / "resumed"
-    )
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+    def learn(*arguments, **options):
+        return learn_more(Trained.load(tmp_path / "m"), *arguments, **options)
+
+    assert_resumed(open_source(days[1:]), plan, tmp_path, 250, learn=learn)
 
 
 def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):

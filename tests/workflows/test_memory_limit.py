@@ -34,6 +34,9 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(tmp_pa
     with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
         train(ids_met_twice, plan, tell=told.append, memory_limit="3M")
     told.clear()
+    for limit in ("much", "0", "-1G"):
+        with pytest.raises(ModelError, match="write a size such as 500M or 4G"):
+            train(ids_met_twice, plan, memory_limit=limit)
     source = open_source({"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50})
     with pytest.raises(ModelError, match="more than the 1024 bytes of `memory_limit`"):
         train(source, Plan(target="y"), memory_limit="1K", tell=told.append)

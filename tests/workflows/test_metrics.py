@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from tunefree import Plan, open_source, train
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.pool.model import Model
 from tunefree.stream.batch import BadRows
 from tunefree.workflows.evaluation import COVERAGE, MOST_SLICES, OTHERS, SCORE, WIDTH, evaluate, slices_of
 from tunefree.workflows.metrics import BINS, Scored, calibration_error, class_reliability, equal_parts, lift, measures
+from tunefree.workflows.output_columns import OutputColumns
 
 
 def of_classes(probabilities, codes, weight):
@@ -167,6 +169,82 @@ def test_rows_of_a_group_count_as_one_where_they_agree():
     told = [measures(one) for one in (single, whole)]
     assert told[1]["error"] == pytest.approx(told[0]["error"], abs=1e-3)  # Wilson's interval of 400
     assert told[1]["interval_width"] == (1.0, None, None)  # the same without any part
+
+
+def measured(trained, rows, **options):
+    return evaluate(trained.trained_, open_source(rows), BadRows(), **options)
+
+
+def test_coverage_of_quantiles_and_of_intervals_of_rates():
+    random, n = np.random.default_rng(0), 400
+    rows = {"x": random.normal(size=n), "years": random.uniform(0.5, 2.0, n)}
+    rows |= {"y": random.poisson(rows["years"] * np.exp(0.5 * rows["x"]))}
+    of_quantiles = train(open_source(rows), Plan(target="y", loss="quantile:0.9", learner="scinol2"))
+    below = (rows["y"] <= of_quantiles.predict(rows)).mean()
+    assert measured(of_quantiles, rows).measures["coverage"].value == pytest.approx(below) and 0.7 < below < 0.99
+    of_counts = train(open_source(rows), Plan(target="y", loss="poisson", exposure="years"))
+    low, high = of_counts.predict_interval(rows, 0.9, exposure=rows["years"]).T
+    found = measured(of_counts, rows, interval=0.9).measures
+    weight = {"weights": rows["years"]}
+    exposed, rates = (values / rows["years"] for values in (rows["y"], of_counts.predict(rows, exposure=rows["years"])))
+    of_rates = {"sample_weight": rows["years"], "power": 1}
+    assert found["d2"].value == pytest.approx(sk.d2_tweedie_score(exposed, rates, **of_rates))
+    assert found["deviance"].value == pytest.approx(sk.mean_tweedie_deviance(exposed, rates, **of_rates))
+    assert found["actual_over_expected"].value == pytest.approx(rows["y"].sum() / (rates @ rows["years"]))
+    assert found[COVERAGE].value == pytest.approx(np.average((low <= rows["y"]) & (rows["y"] <= high), **weight))
+    assert found[WIDTH].value == pytest.approx(np.average((high - low) / rows["years"], **weight))
+
+
+def test_a_class_that_comes_late_has_the_probability_0_before(monkeypatch):
+    rows = {"x": np.arange(40.0), "y": ["no", "yes"] * 20}
+    later = {"x": np.arange(60.0), "y": [*rows["y"], *["maybe"] * 20]}
+    model = train(open_source(rows), Plan(target="y", learner="scinol2"))
+    monkeypatch.setattr("tunefree.training.one_pass.MOST_NUMBERS", 20)  # blocks of ten rows
+    scores = measured(model, later, progressive=True).scored.scores
+    assert scores.shape == (60, 3) and scores.sum(axis=1) == pytest.approx(1.0)
+    assert not scores[:40, 2].any() and scores[-1, 2] > 0.1
+
+
+def test_rows_of_too_many_probabilities_are_measured_without_them(monkeypatch):
+    rows = {"x": np.arange(60.0), "y": np.where(np.arange(60) % 7 > 2, "yes", "no")}
+    model = train(open_source(rows), Plan(target="y", learner="scinol2"))
+    all_measures = measured(model, rows).measures
+    monkeypatch.setattr("tunefree.workflows.evaluation.MOST_SCORES", 59)
+    found = measured(model, rows)
+    assert found.scored.scores is None
+    assert all_measures.keys() - found.measures.keys() == {"auc", "average_precision"}
+    assert all(all_measures[name] == measure for name, measure in found.measures.items())
+    assert {"performance", "terms"} <= {section.id for section in model.report(rows).document.sections}
+    with pytest.raises(ModelError, match="too many probabilities"):
+        model.report(rows, cost={"fp": 1, "fn": 2})
+
+
+def test_rows_without_weight_are_not_measured():
+    rows = {"x": np.arange(60.0), "w": np.repeat([1.0, 0.0], 30), "y": ["no", "yes"] * 30}
+    counts = rows | {"y": np.arange(60) % 5}
+    for table, options in ((rows, {}), (counts, {"loss": "poisson"})):
+        model = train(open_source(table), Plan(target="y", sample_weight="w", learner="scinol2", **options))
+        weighed, weightless = measured(model, table, by="w").slices
+        assert not any(np.isnan(measure.value) for measure in weighed.measures.values())
+        assert all(np.isnan(value) and low is None for value, low, _ in weightless.measures.values())
+        with pytest.raises(DataError, match="column 'w': all rows have a weight of 0"):
+            measured(model, table | {"w": np.zeros(60)})
+        with pytest.raises(DataError, match="column 'group': 1 rows have no group"):
+            measured(model, table | {"group": [None, *range(59)]}, group="group")
+    tiny = Scored(np.full(9, 1e-200), {}).share(np.arange(9) < 3, np.ones(9, bool))
+    assert tiny == (pytest.approx(1 / 3), None, None)  # squares underflow
+
+
+def test_columns_of_predictions_that_a_model_does_not_have():
+    for task, options, message in (
+        ("regression", {"set": (0.9,)}, "`set` is for classes, and this model predicts numbers"),
+        ("classification", {"interval": (0.9,)}, "`interval` is for numbers, and this model predicts classes"),
+        ("classification", {"quantiles": (0.5,)}, "`quantiles` is for numbers, and this model predicts classes"),
+        ("regression", {"threshold": 0.5}, "`threshold` is for classes"),
+        ("regression", {"top": 2}, "`top` is for classes"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            OutputColumns(**options).check(Model(task))
 
 
 def test_areas_leave_out_rows_of_classes_that_the_model_does_not_know():

@@ -6,7 +6,7 @@ import re
 import pytest
 from pyarrow import csv
 
-from tests.interruptions import Stop
+from tests.interruptions import assert_resumed
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import jsonlines, shuffle
@@ -17,10 +17,7 @@ LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]
 WITHOUT = [i % 7 == 3 or 100 <= i < 130 for i in range(N)]
 KINDS = {
     "csv": ("age,job,y", lambda i, label: f"{20 + i % 50},{'cook' if i % 3 else 'clerk'},{label}"),
-    "jsonl": (
-        None,
-        lambda i, label: f'{{"age": {20 + i % 50}, "y": {f"{chr(34)}{label}{chr(34)}" if label else "null"}}}',
-    ),
+    "jsonl": (None, lambda i, label: json.dumps({"age": 20 + i % 50, "y": label or None})),
     "vw": (None, lambda i, label: f"{({'yes': '1 ', 'no': '-1 '}).get(label, '')}| age:{20 + i % 50} n{i % 11}"),
 }
 
@@ -55,14 +52,7 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
     source = open_source(write(tmp_path, "csv", False, "given"))
     plan = Plan(target="y", learner="scinol2", unlabelled="skip", shuffle=True)
-    checkpoint = tmp_path / "checkpoint"
-    with pytest.raises(KeyboardInterrupt):
-        train(source, plan, [Stop(101)], checkpoint, 20)
-    assert 0 < Trained.load(checkpoint).progress.tally.unlabelled < sum(WITHOUT)
-    assert train(source, plan, None, checkpoint, 20, resume=True).progress.tally.unlabelled == sum(WITHOUT)
-
-
-PLAN = Plan(target="y", learner="scinol2")
+    assert assert_resumed(source, plan, tmp_path, 20)[0].progress.tally.unlabelled == sum(WITHOUT)
 
 
 def row(i):
@@ -112,10 +102,5 @@ def test_going_on_with_new_columns_equals_one_stream(days, tmp_path, learner):
     assert [column.name for column in Trained.load(tmp_path / "more").encoder.columns][:3] == ["x", "late", "o.city"]
 
 
-@pytest.mark.parametrize("stop", [500, 1000])
-def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path, stop):
-    train(open_source(days), PLAN).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(open_source(days), PLAN, [Stop(stop)], tmp_path / "c", 50)
-    train(open_source(days), PLAN, None, tmp_path / "c", 50, resume=True).save(tmp_path / "resumed")
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+def test_training_with_new_columns_is_resumed_to_the_byte(days, tmp_path):
+    assert_resumed(open_source(days), Plan(target="y", learner="scinol2"), tmp_path, 50)

@@ -6,10 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import TunefreeError
 from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows import trials
+from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.metrics import mean_interval
 from tunefree.workflows.paired import Truth, compared
 
@@ -105,14 +108,6 @@ def test_probabilities_of_0_cost_no_more_than_the_rows_can_tell():
     assert truth.judged("a", probabilities([0.0] * 10)).losses.tolist() == pytest.approx([math.log(20)] * 10)
 
 
-def test_weights_of_0_and_predictions_of_nothing_are_errors():
-    truth = truth_of([0, 1], weight=[0.0, 0.0])
-    with pytest.raises(ModelError, match="weight of 0"):
-        two(truth, probabilities([0.1, 0.9]), probabilities([0.1, 0.9]))
-    with pytest.raises(ModelError, match="a predicts NaN"):
-        truth.judged("a", probabilities([math.nan, 0.5]))
-
-
 @pytest.mark.parametrize(
     ("loss", "left_out"),
     [
@@ -158,14 +153,54 @@ def test_folds_hold_groups_whole_and_all_classes():
     assert all(learned.max() < judged.min() for learned, judged in in_order)
 
 
-def test_what_cannot_be_split_is_told():
-    for truth, in_order, words in (
-        (truth_of([0, 1, 1]), False, "too few rows"),
-        (truth_of([0] * 20), False, "one class"),
-        (truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20)), False, "too few groups"),
-        (truth_of([0, 1] * 20, groups=np.arange(40)), True, "parts groups"),
+def data_of(table, **options):
+    plan = Plan(target="y", **options)
+    return trials.read(open_source(table), plan, plan.bad_rows())
+
+
+X = np.random.default_rng(0).normal(size=60)
+ROWS = {"x": X, "words": [["a", "b"], ["c"]] * 30, "y": X + np.random.default_rng(1).normal(size=60)}
+
+
+def test_two_models_of_numbers_are_compared_on_their_losses():
+    models = {name: train(open_source(ROWS), Plan(target="y", learner=name)) for name in ("scinol2", "nag")}
+    rows = trials.read(open_source(ROWS), models["nag"].plan, BadRows(), models["nag"])
+    comparison = trials.compare(rows, models)
+    for contender, trained in zip(comparison.contenders, models.values(), strict=True):
+        measures = evaluate(trained, open_source(ROWS), BadRows()).measures
+        assert contender.loss == pytest.approx(measures["loss"].value)
+        assert contender.error == pytest.approx(measures["mean_absolute_error"].value)
+    assert comparison.how == trials.OF_MODELS and str(comparison) == comparison.sentence
+
+
+def test_peers_of_few_rows_and_of_lists(few_peers):
+    few = {name: values[:3] for name, values in ROWS.items()}
+    comparison = trials.compare(data_of(ROWS, loss="absolute"), {}, data_of(few, loss="absolute"), n_jobs=1)
+    assert comparison.left_out["quantile regression"].startswith("it failed: ")  # it has no five folds
+    assert comparison.left_out["column 'words'"] == "peers do not see it: it holds lists"
+    rare = ROWS | {"y": ["no"] * 57 + ["yes"] * 3}  # fewer than there are folds
+    peers = trials.compare(data_of(rare), {}, data_of(rare), n_jobs=1).contenders
+    assert "logistic regression" in [peer.name for peer in peers] and min(peer.error for peer in peers) <= 0.05
+
+
+def test_comparisons_that_cannot_be():
+    both, one = data_of(ROWS | {"y": ["a", "b"] * 30}), data_of(ROWS | {"y": ["a"] * 60})
+    trained = [train(both.source, both.plan), train(open_source(ROWS | {"y": ["c", "d"] * 30}), both.plan)]
+    weightless = data_of(ROWS | {"w": np.zeros(60)}, sample_weight="w")
+    truths = truth_of([0, 1, 1]), truth_of([0] * 20), truth_of([0, 1] * 20, groups=np.repeat([0, 1], 20))
+    even = probabilities([0.5, 0.5])
+    for compare, words in (
+        (lambda: two(truth_of([0, 1], weight=[0.0, 0.0]), even, even), "all rows have a weight of 0"),
+        (lambda: truth_of([0, 1]).judged("a", even * math.nan), "a predicts NaN"),
+        (lambda: trials.splits(truths[0]), "too few rows"),
+        (lambda: trials.splits(truths[1]), "models of part 1 would learn rows of one class"),
+        (lambda: trials.splits(truths[2]), "too few groups"),
+        (lambda: trials.splits(truths[2], in_order=True), "parts groups"),
+        (lambda: trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows()), "no target"),
+        (lambda: trials.compare(both, {}, one), "one class only, 'a'"),
+        (lambda: trials.compare(both, dict(zip("mn", trained, strict=True))), "m and n have no class in common"),
+        (lambda: trials.compare(data_of(ROWS), {}, weightless, n_jobs=1), "weight of 0, so that nothing is learned"),
+        (lambda: data_of(ROWS | {"y": [math.inf] * 60}, on_bad_row="skip"), "no row could be used: column 'y'"),
     ):
-        with pytest.raises(ModelError, match=words):
-            trials.splits(truth, in_order)
-    with pytest.raises(DataError, match="no target"):
-        trials.read(open_source({"a": [1.0, 2.0]}), Plan(), Plan().bad_rows())
+        with pytest.raises(TunefreeError, match=words):
+            compare()

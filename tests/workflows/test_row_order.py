@@ -1,63 +1,42 @@
 """Sorted files: they are noticed, their errors are not taken for those of new rows, and `--shuffle` helps."""
 
 import json
-from importlib.resources import files
 
+import pyarrow as pa
 import pytest
-from pyarrow import compute, parquet
+from pyarrow import csv
 
-from tests.interruptions import Stop
+from tests.interruptions import assert_resumed
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
-from tunefree.model_files.trained import Trained
-from tunefree.stream import shuffle
-from tunefree.training.training import train
+from tunefree.stream import shuffle, tables
 
 QUICK = ("--learner", "scinol2")
 
 
-@pytest.fixture(scope="module")
-def adult(tmp_path_factory):
-    """The census data in their own order, and sorted by their target."""
-    folder = tmp_path_factory.mktemp("adult")
-    table = parquet.read_table(str(files("tunefree") / "data" / "adult.parquet"))
-    rows = table.filter(compute.equal(table["split"], "train")).drop_columns("split").slice(0, 12_000)
-    parquet.write_table(rows, folder / "own.parquet")
-    parquet.write_table(rows.sort_by("income"), folder / "sorted.parquet")
-    test = table.filter(compute.equal(table["split"], "test")).drop_columns("split").slice(0, 4_000)
-    parquet.write_table(test, folder / "test.parquet")
-    return folder
-
-
-def error(run, model, path):
-    return json.loads(run("evaluate", model, path, "--json")[1])["error"]
-
-
-def test_sorted_census_data(run, done, adult, tmp_path):
-    model = tmp_path / "m"
-    out, err = done("train", adult / "sorted.parquet", "-t", "income", "-o", model, *QUICK)
+def test_sorted_files_are_noticed(run, done, tmp_path):
+    model, rows, new = tmp_path / "m", tmp_path / "rows.csv", tmp_path / "new.csv"
+    csv.write_csv(pa.table(people(12_000)).sort_by("rich").drop_columns("pay"), rows)
+    csv.write_csv(pa.table(people(4000, 1)).drop_columns("pay"), new)
+    out, err = done("train", rows, "-t", "rich", "-o", model, *QUICK)
     assert "sorted by the target" in out and "--shuffle" in out
-    assert error(run, model, adult / "test.parquet") > 0.5
+    error_if_sorted = json.loads(run("evaluate", model, new, "--json")[1])["error"]
     found = json.loads(run("certify", model, "--json")[1])
     assert "risk" not in found and found["order"]["sorted"]
     told = run("certify", model)[1]
     assert "no bound on the error to come" in told and "confidence" not in told
     assert "sorted by the target" in run("inspect", model)[1]
     assert json.loads(run("inspect", model, "--json")[1])["order"]["depends_on_rows"]
-    status, out, err = run("train", adult / "sorted.parquet", "-t", "income", "-o", model, *QUICK, "--shuffle")
+    status, out, err = run("train", rows, "-t", "rich", "-o", model, *QUICK, "--shuffle")
     assert status == 0 and "warning" not in out, err
-    wrong = error(run, model, adult / "test.parquet")
-    assert wrong < 0.17
-    assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
+    wrong = json.loads(run("evaluate", model, new, "--json")[1])["error"]
+    assert 2 * wrong < error_if_sorted
+    assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < wrong + 0.05
 
 
-def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
-    source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
-    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, random_state=3)
-    train(source, plan).save(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(source, plan, [Stop(1000)], checkpoint, 300)
-    assert 0 < Trained.load(checkpoint).progress.rows < 2000
-    train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_training_of_a_table_in_memory_is_resumed_to_the_byte(tmp_path, monkeypatch, is_shuffled):
+    for module in (shuffle, tables):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 200)
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=is_shuffled)
+    assert_resumed(open_source(people()), plan, tmp_path, 300)

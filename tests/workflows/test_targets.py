@@ -1,12 +1,14 @@
 """What a target of whole numbers suggests, on the frequencies of real ones."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import tunefree
 from tunefree.training.targets import task_of
 
 # Frequencies of the values from the first on: counted in tables, or written from memory of published counts, and not
@@ -43,3 +45,26 @@ def test_most_real_targets_are_right_without_a_question():
     wrong = [name for name, (right, guess) in clear.items() if guess.task != right]
     asked = [name for name, (_, guess) in clear.items() if guess.doubtful]
     assert len(TARGETS) >= 30 and len(wrong) <= 4 and len(asked) <= 12, (wrong, asked)
+
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "doubt"),
+    [
+        (RANDOM.poisson(0.8, 400), {}, "from 0 to 5, learned with the square loss; .*'poisson'.*'regression'"),
+        (RANDOM.poisson(0.8, 400), {"loss": "quantile:0.9"}, "get rarer like counts, taken for numbers to predict"),
+        (RANDOM.poisson(20, 3000), {}, None),  # none is 0
+        (RANDOM.choice([0, 50, 100, 500], 400), {}, "4 whole numbers from 0 to 500, far apart, .*numbers to predict"),
+        (RANDOM.choice([0, 50, 100, 500], 60), {}, None),
+        (RANDOM.integers(3, 20, 400), {}, "17 whole numbers from 3 to 19, each of them often, taken for classes"),
+        (RANDOM.integers(3, 20, 400), {"task": "classification"}, None),
+        (RANDOM.choice([*"abc", *map(str, range(40))], 400), {}, "but for 'a', taken for classes; pass `na_values='a'"),
+        (RANDOM.choice([*"abcd", *map(str, range(40))], 400), {}, None),
+    ],
+)
+def test_what_is_doubtful_is_said_with_what_decides_it(target, options, doubt):
+    view = tunefree.columns({"x": RANDOM.normal(size=len(target)), "y": target}, target="y", **options)
+    doubts = [finding for finding in view.notes() if finding.startswith("column 'y'")]
+    assert len(doubts) == (doubt is not None) and all(re.search(doubt, finding) for finding in doubts)

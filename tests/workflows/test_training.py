@@ -1,10 +1,7 @@
 """From sources to models: tasks, classes along the stream, checkpoints."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
+import math
 from functools import partial
 
 import numpy as np
@@ -12,9 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.interruptions import resumed
-from tests.waiting import until
-from tunefree.core.errors import DataError, ModelError
+from tests.interruptions import assert_resumed
+from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
@@ -85,48 +81,8 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
     single = {"learner": learner, "passes": passes, "average": learner == "scinol2"} if learner != "pool" else {}
     plan = Plan(**named, **single)
-    whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
-    trained, saves = resumed(open_source(stream), plan, tmp_path / "model.checkpoint", n // 6, each=2)
+    _, saves = assert_resumed(open_source(stream), plan, tmp_path, n // 6, each=2)
     assert len(saves) >= (2 if learner == "pool" else 4 * passes)
-    assert model_bytes(trained, tmp_path / "resumed") == whole
-
-
-# A training that ends by being killed, at the latest when it has written its model, but not removed the checkpoint.
-TO_BE_KILLED = """
-import signal
-from tunefree.cli import app
-from tunefree.model_files.trained import Trained
-
-save = Trained.save
-
-def saved(self, path, *arguments, **options):
-    save(self, path, *arguments, **options)
-    if not str(path).endswith(".checkpoint"):
-        signal.pause()
-
-Trained.save = saved
-app.main()
-"""
-
-
-def killed_and_resumed(arguments, output, n_kills):
-    """Kill a training in its process soon after a checkpoint, resume it, and so on; the last time it ends.
-
-    Yields after each process.
-    """
-    checkpoint, rng = output.with_name(f"{output.name}.checkpoint"), np.random.default_rng(0)
-    arguments = [*arguments, "--quiet", "-o", str(output), "--resume"]
-    for _ in range(n_kills):
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        process = subprocess.Popen([sys.executable, "-c", TO_BE_KILLED, *arguments])
-        until(lambda: output.exists() or (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before))  # noqa: B023
-        time.sleep(0.2 * rng.random())
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        yield
-    subprocess.run([sys.executable, "-m", "tunefree", *arguments], check=True)
-    assert not checkpoint.exists()
-    yield
 
 
 def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
@@ -138,22 +94,41 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
         train(open_source(stream), Plan(target="job"), None, checkpoint, 150, resume=True)
 
 
+RICH, PAY = {"target": "rich", "ignore": ("pay",)}, {"target": "pay", "ignore": ("rich",)}
+WEIGHTED, COUNTS = RICH | {"sample_weight": "h"}, {"target": "pay", "loss": "poisson"}
+
+
 @pytest.mark.parametrize(
-    ("change", "plan", "message"),
+    ("change", "options", "message"),
     [
-        ({"rich": ["yes"] * 2000}, Plan(target="rich"), "one class only"),
-        ({"rich": [None, *people()["rich"][1:]]}, Plan(target="rich"), "row 1, column 'rich': .*missing"),
-        ({"h": [-1.0] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
-        ({"h": [float("nan")] * 2000}, Plan(target="rich", sample_weight="h"), "row 1, column 'h'"),
-        ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
-        ({}, Plan(target="ritch"), "ritch.*rich"),
-        ({}, Plan(), "no target is named"),
-        ({}, Plan(target="job", task="regression"), "`task='classification'`|not.*number"),
+        ({"rich": ["yes"] * 2000}, RICH, "one class only, 'yes'; give data with at least two classes$"),
+        ({"rich": [1] * 2000}, RICH, "one class only, 1; .*, or pass `task='regression'`"),
+        ({"rich": [None, *people()["rich"][1:]]}, RICH, "row 1, column 'rich': .*missing"),
+        ({"rich": [None] * 2000}, RICH | {"unlabelled": "skip"}, "no row has a label"),
+        ({"h": [-1.0] * 2000}, WEIGHTED, "row 1, column 'h'"),
+        ({"h": [math.nan] * 2000}, WEIGHTED, "row 1, column 'h'"),
+        ({"h": [-1.0] * 2000}, WEIGHTED | {"on_bad_row": "skip"}, r"no row could be used: column 'h': .* \(2,000 rows"),
+        ({"home": ["h1"] * 2000}, RICH | {"groups": "home", "learner": "pool"}, "all rows are of one group, 'h1'"),
+        ({"pay": [math.inf] * 2000}, PAY, "row 1, column 'pay'"),
+        ({"pay": [0] * 2000}, COUNTS, "column 'pay': all targets are 0, of which the poisson loss knows no mean"),
+        ({"pay": [1, -1] * 1000}, COUNTS, "row 2, column 'pay': the target is -1, and counts"),
+        ({}, {"target": "ritch"}, "ritch.*rich"),
+        ({}, {}, "no target is named"),
+        ({}, {"target": "job", "task": "regression"}, "`task='classification'`|not.*number"),
+        ({}, PAY | {"task": "regression", "classes": ("1", "2")}, "`classes` is for classes"),
+        ({"rich": [True, False] * 1000}, RICH | {"classes": ("true", "no")}, "'no' is not .* holds truth values"),
+        ({"rich": [1.0, 2.0] * 1000}, RICH | {"classes": ("1", "1.0")}, "name each label once"),
+        ({}, PAY | {"task": "regression", "class_weight": ("1=2",)}, "`class_weight` is for classes"),
+        ({}, RICH | {"class_weight": ("maybe=2",)}, "there is no class 'maybe'"),
+        ({}, RICH | {"class_weight": ("yess=2",), "learner": "pool"}, "there is no class 'yess'; did you mean 'yes'"),
+        ({}, RICH | {"class_weight": ("no=0", "yes=0")}, "all rows have a weight of 0.*leave `class_weight` out"),
+        ({}, RICH | {"class_weight": ("balanced", "yes=2")}, "either balanced or given label by label"),
+        *(({}, RICH | {"class_weight": (text,)}, "or LABEL=WEIGHT") for text in ("yes", "yes=-1", "yes=nan", "=x")),
     ],
 )
-def test_data_that_cannot_be_used(change, plan, message):
-    with pytest.raises(DataError, match=message):
-        train(open_source(people() | change), plan)
+def test_data_and_options_that_cannot_be_used(change, options, message):
+    with pytest.raises(TunefreeError, match=message):
+        train(open_source(people() | change), Plan(**{"learner": "scinol2"} | options))
 
 
 @pytest.mark.parametrize(

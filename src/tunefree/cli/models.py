@@ -66,12 +66,13 @@ def inspect(
     decomposition = explanation.terms_of(trained)
     is_brief = top is None and not json
     most = top if top is not None else BRIEF if is_brief else TOP
-    show(learned.blocks_of_model(trained, decomposition, most, class_, is_brief), json)
+    blocks = learned.blocks_of_model(trained, decomposition, most, class_, is_brief)
     if plot:
         from tunefree.estimators.displays import CurveDisplay
 
         display = CurveDisplay(picture=explanation.picture_of(trained, decomposition, class_))
         pictures.save(lambda figure: display.plot(figure=figure), display.inches, plot)
+    show(blocks, json)
 
 
 def certify(

@@ -141,8 +141,6 @@ def _index_of_class(scored: Scored, labels: Sequence[Any], label: Any, threshold
         raise ModelError(f"`threshold` must lie between 0 and 1, not {threshold:g}")
     if scored.scores is None:
         raise ModelError("the rows have too many probabilities to be kept; decide on fewer rows")
-    if not (scored.weight > 0.0).any():
-        raise ModelError("all rows have a weight of 0, so that nothing can be decided; give rows with a weight above 0")
     return k
 
 

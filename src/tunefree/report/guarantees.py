@@ -68,10 +68,8 @@ def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None
 
 
 def bounds(trained: Trained) -> list[Block]:
-    """Lower bounds on the loss of every linear model, by radius; empty without rows."""
+    """Lower bounds on the loss of every linear model, by radius."""
     certificate = trained.model.certificate()
-    if certificate.rounds == 0:
-        return []
     has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
     radius = Format("g", unit=" mean absolute deviations of the target" if has_unit else "")
     header = [Column("radius", radius), Column("no linear model has a mean loss below", FIGURES, "bound")]

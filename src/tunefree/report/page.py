@@ -77,7 +77,8 @@ def report(
     sections: list[Section | None] = [performance(trained, tested)]
     if comparison is not None:
         sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
-    if tested is not None and (len(model.classes) == 2 or costs is not None or label is not None):
+    is_asked = costs is not None or label is not None
+    if tested is not None and (is_asked or (len(model.classes) == 2 and tested.scored.scores is not None)):
         blocks = decisions(tested.scored, model.classes, label, costs)
         sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
     sections += [

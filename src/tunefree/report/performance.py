@@ -164,8 +164,9 @@ def _slices(tested: Evaluation, by: str) -> Table:
 def by_decile(tested: Evaluation) -> list[Block]:
     """Predicted and observed sums by decile of the predicted rate, as a table and a chart."""
     scored = tested.scored
-    if scored.exposure is None or not (deciles := lift(scored.exposure, scored.targets, scored.predictions)):
+    if scored.exposure is None:
         return []
+    deciles = lift(scored.exposure, scored.targets, scored.predictions)
     columns = [Column("decile", COUNT), *(Column(title, FIGURES) for title in ("exposure", "predicted", "actual"))]
     columns.append(Column("actual / expected", FIGURES, "actual_over_expected"))
     rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]

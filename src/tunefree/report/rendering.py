@@ -97,8 +97,6 @@ def raw(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, Measure):
         return raw(value.value)
-    if hasattr(value, "_asdict"):
-        return raw(value._asdict())
     if isinstance(value, dict):
         return {str(key): raw(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -327,6 +327,15 @@ class BadRows:
         self.tally.note(oddity)
 
 
+def no_rows(name: str, tally: Tally) -> DataError:
+    """The error for a source without rows that can be used; it has the first reason if rows were left out."""
+    if tally.count:
+        return DataError(f"no row could be used: {tally.reasons[0]}", name, remedy="correct the rows")
+    if tally.unlabelled:
+        return DataError("no row has a label", name, remedy="give rows that have one")
+    return DataError("there are no rows", name, remedy="check that it is the file you mean")
+
+
 class Refused(BadRows):
     """Handling in which a row that cannot be used is always an error, without a parameter to change that."""
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.arrays import bytes_of, number_array, to_numpy
-from tunefree.stream.batch import BadRows, row_numbers
+from tunefree.stream.batch import BadRows, Tally, no_rows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import TextFile, display_name
 from tunefree.stream.quotes import LINE_END
@@ -56,6 +56,8 @@ def shuffled(
         try:
             buckets = _divide(chunks or source.chunks(bad=bad or BadRows()), n_buckets, Path(folder), rng)
             files = [_reordered(bucket, source.kind == formats.TABLE, rng) for bucket in buckets]
+            if not files:
+                raise no_rows(source.name, Tally() if bad is None else bad.tally)
         except OSError as error:
             problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.arrays import flattened, string_array
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import BadRows, Chunk, Position, no_rows
 from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.notation import ColumnTypes
@@ -86,12 +86,12 @@ def read_tables(
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, settings, bad):
-            rows += chunk.data.num_rows
+            rows += chunk.data.num_rows + bad.tally.count  # the tally may begin anew after each chunk
             schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
-        raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")
+        raise no_rows(display_name(files[0]), bad.tally)
 
 
 def rows_of_a_chunk(n_columns: int) -> int:

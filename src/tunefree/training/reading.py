@@ -22,7 +22,7 @@ from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import boolean_array
-from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, row_numbers
+from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, no_rows, row_numbers
 from tunefree.stream.columns import without
 from tunefree.stream.encoder import check_name, unknown
 from tunefree.stream.formats import TABLE
@@ -73,6 +73,7 @@ class Reading(NamedTuple):
     encoder: Any
     batches: Iterator[Batch]  # all batches, including the first
     guess: Guess | None  # inferred task; None if the plan sets it
+    loss: str | None  # of the plan
     first: Sample  # the first rows
     file: str  # file of the first rows, for messages
 
@@ -100,7 +101,7 @@ def begin(
     encoder, chunks = blank_encoder(source, plan, bad)
     first = next(chunks, None)
     if first is None:
-        raise no_rows(source)
+        raise no_rows(source.name, bad.tally)
     if source.kind == TABLE:
         _check_ignored(source, plan, first, bad)
         _note_unused(source, plan.column_types, encoder, first, bad)
@@ -119,7 +120,7 @@ def begin(
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
     sample = Sample([first.data] if is_table else [], usable, [batch.target])
-    return Reading(task, classes, encoder, batches, guess, sample, batch.file)
+    return Reading(task, classes, encoder, batches, guess, plan.loss, sample, batch.file)
 
 
 def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
@@ -192,7 +193,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         return encoder, chunks_of(source, encoder, bad)
     first, chunks = _peeked(source.chunks(bad=bad, **options))
     if first is None:
-        raise no_rows(source)
+        raise no_rows(source.name, bad.tally)
     return source.encoder(first, **column_roles), chunks
 
 
@@ -373,15 +374,10 @@ def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, Base
                 return None, Stopped()
 
 
-def no_rows(source: Source) -> DataError:
-    """The error for a source without rows."""
-    return DataError("there are no rows", source.name, remedy="check that it is the file you mean")
-
-
-def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
+def check_learned(model: ScoredModel, rows: int, tally: Tally, source: Source) -> None:
     """Raise a DataError if no row of a source could be used, or all learned rows have the same class."""
     if rows == 0:
-        raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
+        raise no_rows(source.name, tally)
     if model.task == "classification" and len(model.classes) < 2:
         raise one_class(model.classes[0], source)
 

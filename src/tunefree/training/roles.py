@@ -140,10 +140,11 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
     """Findings about the target that make its task doubtful."""
     guess, (target,) = reading.guess, reading.first.targets
     name = str(reading.encoder.target) if reading.first.tables else ""
-    if guess is not None and guess.task == "regression" and (most := largest_count(target)) is not None:
+    is_square = guess is not None and guess.task == "regression" and reading.loss in (None, "square")
+    if is_square and (most := largest_count(target)) is not None:
         remedy = "pass `loss='poisson'` if they are counts"
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
-        remedy += others if guess.doubtful else ""
+        remedy += others if guess is not None and guess.doubtful else ""
         return [Finding(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
     words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
     if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
@@ -158,14 +159,12 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
 
 
 def largest_count(target: Any) -> int | None:
-    """The largest target if targets look like counts: several distinct small integers, including 0.
+    """The largest of numeric targets if they look like counts: several distinct small integers, including 0.
 
     >>> import pyarrow as pa
     >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([1, 2, 3, 4]))
     (3, None)
     """
-    if target is None or not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
-        return None
     values = np.array(target.unique().drop_null().to_pylist(), np.float64)
     if len(values) < FEWEST_COUNTS or values.min() != 0.0 or values.max() > LARGEST_COUNT:
         return None

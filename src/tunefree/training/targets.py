@@ -207,17 +207,10 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
 
 
 def with_rates(plan: Plan, batch: Batch) -> Batch:
-    """A batch with rates instead of targets, and their weights, if the loss of the plan supports exposures."""
-    if not has_rates(plan.loss):
+    """A batch with rates instead of its usable targets, and their weights, if its rows have exposures."""
+    if batch.exposure is None or not has_rates(plan.loss):
         return batch
-    loss = loss_of("regression", plan.loss)
-    fault = fault_of_targets(loss, batch.target)
-    if fault is not None:
-        number = int(batch.numbers[fault.row])
-        raise DataError(fault.problem, batch.file, number, plan.target, fault.remedy)
-    if batch.exposure is None:
-        return batch
-    rates, weight = as_rates(loss, batch.target, batch.weight, batch.exposure)
+    rates, weight = as_rates(loss_of("regression", plan.loss), batch.target, batch.weight, batch.exposure)
     return batch._replace(weight=weight, target=rates)
 
 

@@ -123,7 +123,7 @@ def check_weighed(trained: Trained, name: str | None = None) -> None:
 def _end(trained: Trained, source: Source) -> None:
     """Complete a training after its last row; raises a DataError if too few rows were learned."""
     plan, model = trained.plan, trained.model
-    check_learned(model, trained.progress.progressive[0].rows, source)
+    check_learned(model, trained.progress.progressive[0].rows, trained.progress.tally, source)
     check_class_weight(plan, model.task, getattr(model, "classes", ()), complete=True)
     if has_rates(plan.loss) and model.record.targets.total <= 0.0:
         problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"

@@ -81,11 +81,14 @@ def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"cannot be read as CSV ({error})", str(path), remedy="columns feature and weight") from None
     names = {name: j for j, name in enumerate(trained.encoder.names())}
-    weights = np.zeros((model.n_features, model.n_outputs))
+    weights, seen = np.zeros((model.n_features, model.n_outputs)), set[str]()
     for row, name in enumerate(map(str, table[features].to_pylist())):
         if name not in names:
             remedy = nearest(name, [*names], "features")
             raise DataError(f"there is no feature {name!r}", str(path), row + 1, "feature", remedy)
+        if name in seen:
+            raise DataError(f"there are two weights of {name!r}", str(path), row + 1, remedy="leave one of them out")
+        seen.add(name)
         if not np.isfinite(given[row]).all():
             raise DataError(f"the weight of {name!r} is not a finite number", str(path), row + 1)
         weights[names[name]] = given[row]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,7 +144,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None
-    bad = BadRows(True, True, classes=plan.classes, target=plan.target, names_columns=True)
+    bad = replace(plan.bad_rows(), skip=True, skip_unlabelled=True)
     reading = begin(source, plan, bad, is_labelled)
     sample, where = _sample_of(source, reading, bad)
     known = {column.name: column for column in reading.encoder.columns}

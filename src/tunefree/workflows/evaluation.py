@@ -28,11 +28,10 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.quantiles import target_intervals
 from tunefree.pool.targets import Labels
 from tunefree.stream.arrays import to_numpy
-from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.batch import BadRows, Batch, no_rows
 from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of, with_rates
 from tunefree.training.training import learn_batches
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
@@ -130,8 +129,8 @@ def evaluate(
     ``progressive``: whether the model learns each row after predicting it, which changes the model.
     ``interval``: the coverage of prediction intervals to evaluate, in regression.
     ``group``: a column of a table with the group of each row; confidence intervals then assume independent groups.
-    Raises a DataError if there are no rows, a row cannot be used or a column does not exist, and a ModelError if the
-    model has no intervals, or learns as well, so that the intervals would depend on the evaluated rows.
+    Raises a DataError if there are no rows of positive weight, a row cannot be used or a column does not exist, and a
+    ModelError if the model has no intervals, or learns as well, so that intervals would depend on the evaluated rows.
     """
     model, unseen, is_class = trained.model, 0, trained.model.task == "classification"
     if interval is not None:
@@ -161,9 +160,13 @@ def evaluate(
         n_scores += values["scores"].size if is_class else 0
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
-    if not batches or not sum(len(stored["weight"]) for stored in batches):
-        raise no_rows(source)
-    if unseen == sum(len(stored["weight"]) for stored in batches) and not progressive:
+    weights = [stored["weight"] for stored in batches]
+    if not sum(map(len, weights)):
+        raise no_rows(source.name, bad.tally)
+    if not any(weight.any() for weight in weights):
+        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
+        raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
+    if unseen == sum(map(len, weights)) and not progressive:
         raise _no_class(trained, batch.target, source)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
     slices = []

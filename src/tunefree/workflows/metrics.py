@@ -317,8 +317,6 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     """
     order = np.argsort(predicted, kind="stable")
     exposure, predicted, rates = exposure[order], predicted[order], rates[order]
-    if not exposure.sum() > 0.0:
-        return []
     tenths = parts_by_mass(exposure, TENTHS)
     sums = [np.bincount(tenths, exposure * values, TENTHS) for values in (1.0, predicted, rates)]
     return [
@@ -356,8 +354,6 @@ def equal_parts(scored: Scored, values: np.ndarray, flags: np.ndarray, parts: in
     """
     order = np.argsort(values, kind="stable")
     order = order[scored.weight[order] > 0.0]
-    if not len(order):
-        return []
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0.0))
     masses = np.add.reduceat(scored.weight[order], starts)
     part_of = np.repeat(parts_by_mass(masses, parts), np.diff(np.append(starts, len(order))))
@@ -372,7 +368,7 @@ def calibration_error(scored: Scored) -> float:
     """The expected calibration error of the most probable class of each row, with 15 bins of equal mass."""
     parts = equal_parts(scored, scored.probability, scored.codes == scored.chosen, BINS)
     distances = [abs(part.share.value - part.mean) for part in parts]
-    return float(np.average(distances, weights=[part.weight for part in parts])) if parts else math.nan
+    return float(np.average(distances, weights=[part.weight for part in parts]))
 
 
 class ClassReliability(NamedTuple):

@@ -22,11 +22,11 @@ from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.stream.batch import BadRows, followed
+from tunefree.stream.batch import BadRows, followed, no_rows
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.reading import blank_encoder, in_its_notation, no_rows, one_class, problem_of, without_features
+from tunefree.training.reading import blank_encoder, in_its_notation, one_class, problem_of, without_features
 from tunefree.training.targets import rows_with_usable_targets, target_of, with_rates
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
@@ -80,7 +80,7 @@ def read(source: Source, plan: Plan, bad: BadRows, known: Data | Trained | None 
     batches = [rows_with_usable_targets(without_features(encoder, chunk, True, bad, True), bad) for chunk in chunks]
     batches = [batch for batch in batches if len(batch.weight)]
     if not batches:
-        raise no_rows(source)
+        raise no_rows(source.name, bad.tally)
     all_rows = followed([batch._replace(target=decoded(batch.target)) for batch in batches])._replace(file=source.name)
     table = pa.Table.from_batches([all_rows.columns])
     if known is None:

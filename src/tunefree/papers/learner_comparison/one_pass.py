@@ -169,7 +169,7 @@ def compare(
             began = time.perf_counter()
     finally:
         callback.end(comparison)
-    check_learned(contestants[0].model, comparison.rows, source)
+    check_learned(contestants[0].model, comparison.rows, bad.tally, source)
     for contestant in contestants:
         contestant.finish()
     return comparison
