@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import lzma
 import math
+import os
 import pickle
 import re
 import subprocess
@@ -17,14 +18,13 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tests import overlaps
 from tunefree.compiled import exporting, loading, packaging
 from tunefree.compiled.declarations import functions_of, source_of
 from tunefree.compiled.exporting import bitcode_of, text_of
-from tunefree.compiled.functions import IS_COMPILED, Compiled
+from tunefree.compiled.functions import CHECKS_BOUNDS, IS_COMPILED, Compiled
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(not IS_COMPILED or CHECKS_BOUNDS, reason="there is no machine code to load")
 SHRINK = 0.5
 
 
@@ -305,8 +305,23 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
     assert len(list(folder.glob("test.halve-*.code"))) == 1
 
 
-def test_with_checked_bounds_a_kernel_may_not_write_where_two_arrays_overlap():
-    checked, numbers = overlaps.checked(Compiled(sum_halves, "test.sum_halves")), np.ones(15)
-    assert checked(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
-    with pytest.raises(ValueError, match=r"test\.sum_halves writes to one of two arrays that overlap"):
-        checked(numbers[:5], numbers.reshape(5, 3))
+def write_beyond(numbers: Annotated[np.ndarray, "float64[n]"]) -> None:
+    """Write behind the end of an array."""
+    numbers[len(numbers)] = 1.0
+
+
+def test_with_checked_bounds_wrong_arguments_indices_and_writes_where_two_arrays_overlap_are_errors():
+    program = """
+import numpy as np, pytest, tests.overlaps
+from tests.compiled.test_functions import Compiled, sum_halves, write_beyond
+sums, numbers = Compiled(sum_halves), np.ones(15)
+assert sums(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
+for function, arguments, error, problem in (
+    (sums, (numbers[:5], numbers.reshape(5, 3)), ValueError, "writes to one of two arrays that overlap"),
+    (sums, (numbers[:4].copy(), numbers.reshape(5, 3)), ValueError, "halves has 5 rows, not 4"),
+    (Compiled(write_beyond), (numbers,), IndexError, "out of bounds"),
+):
+    with pytest.raises(error, match=problem):
+        function(*arguments)
+"""
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"NUMBA_BOUNDSCHECK": "1"}, check=True)

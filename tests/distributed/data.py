@@ -6,7 +6,7 @@ from pyarrow import csv, parquet
 
 from tunefree.distributed import training
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.shards import Cut, pieces_of, shards_of
+from tunefree.distributed.shards import Cut, Shard, pieces_of, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 
@@ -59,7 +59,8 @@ def shards_of_source(source, cut):
     return shards_of(source, pieces, cut)
 
 
-def learned(path, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None):  # noqa: B008 - immutable
-    """The model of the shards of a file, learned in this process."""
-    cut_up = shards(path)
-    return training.learn(engine, training.Parts(cut_up, [[] for _ in cut_up]), plan, tell)
+def learned(data, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None, cut=Cut(1), **options):  # noqa: B008
+    """The model of the shards of a file, or of a table, learned in this process."""
+    cut_up, frames = (None, [data]) if isinstance(data, pa.Table) else (shards(data, cut), [])
+    parts = training.Parts(cut_up or [Shard(0)], [frames for _ in cut_up or [data]])
+    return training.learn(engine, parts, plan, tell, **options)

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy.sparse import csr_array
 
 from tests.distributed.data import learned, parquet_of, people
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import engines, train, training
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.trained import Trained
@@ -76,16 +77,36 @@ def test_a_model_predicts_collections_lazily(client):
     assert part.chunks == ((200, 200, 200),) and np.corrcoef(part.compute(), y)[0, 1] > 0.98
 
 
+def test_what_cannot_be_learned_over_shards_is_refused(client):
+    frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
+    X, y, frame = arrays.ones((6, 2), chunks=3), arrays.ones(6, chunks=3), frames.from_dict({"a": [1]}, npartitions=1)
+    for data, targets, options, problem in (
+        (frame, y, {}, "targets are given apart from a table"),
+        (X, None, {}, "an array has no targets"),
+        (y, y, {}, "an array of 1 dimensions is not a table"),
+        (X, arrays.ones(6, chunks=2), {}, "2 blocks of rows and 3 of targets"),
+        (X, arrays.ones(4, chunks=2), {}, "a block has 3 rows and 2 targets"),
+        (X.map_blocks(csr_array), y, {}, "blocks of sparse matrices are not spread"),
+        ({"a": [1, 2]}, None, {}, "the table: it is not spread; save it to a file"),
+        (X, y, {"on_bad_shard": "leave"}, "`on_bad_shard` must be 'error' or 'skip', not 'leave'"),
+        (X, y, {"shard_rows": 0}, "`shard_rows` must be a whole number of at least 1, not 0"),
+        (X, y, {"loss": "poisson"}, "`loss` poisson is for one machine"),
+    ):
+        with pytest.raises((DataError, ModelError), match=problem):
+            train(client, data, y=targets, **options)
+
+
 class Killed(Exception):
     """The process of the client ends here."""
 
 
-def test_a_client_that_was_killed_goes_on(client, tmp_path):
+@pytest.mark.parametrize("latest", ["common start", "shards"])
+def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
     path, checkpoint = parquet_of(tmp_path, people(600), 3), tmp_path / "some.checkpoint"
     whole = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
 
     def kill(line):
-        if line.startswith("common start"):
+        if line.startswith(latest):
             raise Killed
 
     with pytest.raises(Killed):

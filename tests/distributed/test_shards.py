@@ -1,5 +1,6 @@
 """Shards are cut by content, and their dictionaries are united as one reader would have made them."""
 
+import gzip
 import json
 
 import numpy as np
@@ -7,10 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.distributed.data import csv_of, parquet_of, people, shards, shards_of_source
+from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards, shards_of_source
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import rows as shard_rows
+from tunefree.distributed import training
 from tunefree.distributed.shards import Cut
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -56,6 +58,9 @@ def test_a_long_row_group_is_cut_into_equal_parts(tmp_path):
     cut_up = same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
     assert [piece.rows for shard in cut_up for piece in shard.pieces] == [200] * 6
     assert len(shards(path, Cut(10**6, most_rows=250))) == 1
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match="not a whole Parquet file"):
+        shards(path)
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
@@ -66,6 +71,8 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
+    (tmp_path / "people.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert len(same_as_one_reader(tmp_path / "people.csv.gz", plan, Cut(1, 1009))) == 1
 
 
 @pytest.mark.parametrize("escape", [None, "backslash"])
@@ -97,14 +104,15 @@ def test_lines_of_each_format_are_united(tmp_path, name, line):
 
 
 def test_a_column_that_comes_later_is_a_column_of_all_shards(tmp_path):
-    path = tmp_path / "late.jsonl"
     rows = [json.dumps({"y": "ab"[k % 2], "x": k}) for k in range(100)]
     rows += [json.dumps({"y": "ab"[k % 2], "x": k, "more": f"m{k % 3}"}) for k in range(100)]
-    path.write_text("\n".join(rows) + "\n")
-    same_as_one_reader(path, Plan(target="y"), Cut(1, 600))
+    for n_files in (1, 2):
+        for k in range(n_files):
+            (tmp_path / f"{k}.jsonl").write_text("\n".join(rows[100 * k : 200 // n_files * (k + 1)]) + "\n")
+        same_as_one_reader(tmp_path, Plan(target="y"), Cut(1, 600))
 
 
-def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
+def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, monkeypatch):
     path = csv_of(tmp_path, people(300))
     text = path.read_text().splitlines()
     text[200] = text[200].split(",")[0].replace(".", "x") + "," + ",".join(text[200].split(",")[1:])
@@ -119,6 +127,14 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
     bad = next(part for part in cut_up if shard_rows.read(part, beginning, True).survey.problem)
     with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
         shard_rows.read(bad, beginning, False)
+    monkeypatch.setattr(training, "SAMPLE", 100)
+    lines, plan, others = [], Plan(target="rich", numeric=("age",)), [part for part in cut_up if part is not bad]
+    whole = learned(path, plan, tell=lines.append, cut=Cut(1, 2048), skips=True)
+    rest = training.learn(Here(), training.Parts(others, [[] for _ in others]), plan, lines.append)
+    assert lines[0] == f"skipped: {problems[0]}" and 200 < whole.progress.progressive[0].rows < 300
+    for name, part in (("whole", whole), ("rest", rest)):
+        part.save(tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "rest").read_bytes()
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
