@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -21,7 +22,7 @@ import pytest
 from tunefree.compiled import exporting, loading, packaging
 from tunefree.compiled.declarations import functions_of, source_of
 from tunefree.compiled.exporting import bitcode_of, text_of
-from tunefree.compiled.functions import CHECKS_BOUNDS, IS_COMPILED, Compiled
+from tunefree.compiled.functions import CHECKS_BOUNDS, IS_COMPILED, Compiled, Program
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED or CHECKS_BOUNDS, reason="there is no machine code to load")
@@ -104,14 +105,21 @@ def test_a_kernel_of_several_outputs_refuses_one_which_is_laid_out_otherwise(fol
 
 def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     state, block, mask = Sums(4, 3), rows(), np.ones(50, bool)
-    with pytest.raises(TypeError, match=r"block_codes must be a contiguous array int32\[rows\], not int64\[50\]"):
-        ADD(state, block._replace(codes=block.codes.astype(np.int64)), True, mask)
-    with pytest.raises(TypeError, match="contiguous"):
-        ADD(state, block._replace(values=np.asfortranarray(block.values)), True, mask)
-    with pytest.raises(ValueError, match="mask has 49 rows, not 50"):
-        ADD(state, block, True, mask[1:])
-    with pytest.raises(TypeError, match="state must be Sums, not Block"):
-        ADD(block, block, True, mask)
+    long_codes, fortran = block.codes.astype(np.int64), np.asfortranarray(block.values)
+    for arguments, error, problem in (
+        ((state, block._replace(codes=long_codes), True, mask), TypeError, r"int32\[rows\], not int64\[50\]"),
+        ((state, block._replace(values=fortran), True, mask), TypeError, "block_values must be a contiguous array"),
+        ((state, block._replace(factor="x"), True, mask), TypeError, r"takes the numbers block_factor .*, not 'x', T"),
+        ((state, block, True, mask[1:]), ValueError, "mask has 49 rows, not 50"),
+        ((block, block, True, mask), TypeError, "state must be Sums, not Block"),
+        ((state, block, True), TypeError, "takes 4 arguments, not 3"),
+    ):
+        with pytest.raises(error, match=problem):
+            ADD(*arguments)
+    with pytest.raises(TypeError, match="add returns a number, which a program has no place for"):
+        Program([(ADD, state, block, True, mask)])
+    with pytest.raises(TypeError, match="the annotation of number must be a number, or an Annotated array"):
+        Compiled(shrunk)(1.0)
     assert not state.totals.any()
 
 
@@ -174,10 +182,16 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
     assert reason in line and "\n" not in line
 
 
-def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, log):
+@pytest.mark.parametrize("version", [None, "0.66.1"])
+def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(
+    folder, monkeypatch, log, version
+):
     write_package(folder, monkeypatch, **STALE)
-    monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
+    old = version and SimpleNamespace(__version__=version)
+    monkeypatch.setitem(sys.modules, "numba", old)  # importing None raises ImportError
     exporting.obstacle.cache_clear()
+    with pytest.raises(RuntimeError, match="no bounds can be checked: Numba"):
+        loading.with_checked_bounds(ADD)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     Compiled(add, states={"state": Sums})(state, block, True, mask)
     assert re.search(r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'", log.text)
@@ -187,6 +201,7 @@ def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_t
 
 
 def test_bitcode_that_fits_is_not_compiled_anew(folder, monkeypatch, log):
+    assert packaging.unpacked(folder / "no.xz")[0] == "no.xz of the package cannot be read (No such file or directory)"
     write_package(folder, monkeypatch)
     Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
     assert not log.messages
@@ -197,12 +212,15 @@ def test_bitcode_is_the_same_each_time_and_has_no_names_of_values():
     assert "%state" not in str(llvm.parse_bitcode(bitcode_of_add().code))
 
 
-def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed():
+def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed(folder):
     import numba
 
     before = numba.config.OPT
-    text = text_of(Compiled(spread))
+    function, state, steps = Compiled(spread), Sums(5, 4), np.arange(20.0).reshape(5, 4)
+    text = text_of(function)
     assert "<4 x double> @llvm.sqrt" in text and "double @sqrt(" not in text
+    function(state, steps)
+    np.testing.assert_array_equal(state.totals, np.sqrt(steps))
     assert numba.config.OPT is before
 
 
@@ -222,6 +240,10 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
+    for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31)  # of nobody, who has no home either
+    assert loading.cache_path(ADD) is None and loading.load(ADD)
 
 
 @pytest.mark.slow
@@ -251,8 +273,11 @@ def test_digest_follows_functions_and_constants(monkeypatch):
 
     before = digest()
     assert digest() == before
-    monkeypatch.setitem(add.__globals__, "SHRINK", 0.25)
-    assert digest() != before
+    digests = [before]
+    for shrink in (0.25, np.float32(0.25), np.float32(0.5)):
+        monkeypatch.setitem(add.__globals__, "SHRINK", shrink)
+        digests.append(digest())
+    assert len(set(digests)) == 4
     monkeypatch.undo()
     assert digest() == before
     monkeypatch.setitem(add.__globals__, "shrunk", lambda number: SHRINK * number)

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and damage that shows."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -98,16 +99,16 @@ def test_what_takes_much_more_memory_than_its_file_is_left_as_it_is(tmp_path, mo
     assert all((loaded[name] == array).all() for name, array in arrays.items())
 
 
-def description_with(**changes):
+ARRAY = zlib.compress(bytes(24))
+SOUND = ["float64", [3], [len(ARRAY)]]
+
+
+def description_with(whole=None, excess=0, **changes):
     """A file of one array whose description is changed, with a right checksum."""
-    array = zlib.compress(bytes(24))
-    described = {"weights": ["float64", [3], [len(array)]]} | changes
-    text = zlib.compress(json.dumps({"arrays": described, "header": {}}).encode())
-    data = b"".join([storage.MARK, storage._length(storage.FORMAT), array, text, storage._length(len(text))])
+    description = whole or {"arrays": {"weights": SOUND} | changes, "header": {}}
+    text = zlib.compress(json.dumps(description).encode())
+    data = b"".join([storage.MARK, storage._length(storage.FORMAT), ARRAY, text, storage._length(len(text) + excess)])
     return data + hashlib.sha256(data).digest()
-
-
-SOUND = ["float64", [3], [len(zlib.compress(bytes(24)))]]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,9 @@ SOUND = ["float64", [3], [len(zlib.compress(bytes(24)))]]
         ({"more": "weight"}, "weight"),
         ({"more": "more"}, "."),
         ({"a": "b", "b": "weights"}, "."),
+        ({"whole": {"arrays": [], "header": {}}}, "not a mapping"),
+        ({"whole": {"arrays": {"weights": SOUND}, "header": []}}, "not a mapping"),
+        ({"excess": len(ARRAY) + 1}, "longer than the file"),
     ],
 )
 def test_descriptions_that_lie_are_refused_before_memory_is_taken(tmp_path, changes, problem):
@@ -160,6 +164,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(saved, monkeypatch):
     monkeypatch.setattr(storage.os, "fsync", full)
     with pytest.raises(ModelError, match="No space left"):
         storage.save(saved, {"weights": np.zeros(10)}, {})
+    with pytest.raises(ModelError, match="cannot be saved .*; name a kernel instead of giving a function"):
+        storage.save(saved, {}, {"kernel": print})
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
@@ -199,6 +205,20 @@ def test_a_lock_names_its_holder_and_nothing_that_a_killed_one_left(tmp_path):
     with only_writer(tmp_path / "lock", tmp_path / "m"):
         assert (tmp_path / "lock").read_text() == f"process {os.getpid()}"
     assert not (tmp_path / "lock").exists()
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    """Else two would write: this one, and one that finds no file."""
+    flock = fcntl.flock
+
+    def remove_and_lock(handle, operation):
+        monkeypatch.undo()
+        (tmp_path / "lock").unlink()
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_and_lock)
+    with only_writer(tmp_path / "lock", tmp_path / "m"), pytest.raises(ModelError, match=f"process {os.getpid()} wri"):
+        only_writer(tmp_path / "lock", tmp_path / "m").__enter__()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such modes")

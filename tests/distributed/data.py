@@ -60,7 +60,9 @@ def shards_of_source(source, cut):
 
 
 def learned(data, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None, cut=Cut(1), **options):  # noqa: B008
-    """The model of the shards of a file, or of a table, learned in this process."""
-    cut_up, frames = (None, [data]) if isinstance(data, pa.Table) else (shards(data, cut), [])
-    parts = training.Parts(cut_up or [Shard(0)], [frames for _ in cut_up or [data]])
+    """The model of the shards of a file, or of tables, learned in this process."""
+    if isinstance(data, list):
+        parts = training.Parts([Shard(number) for number in range(len(data))], [[table] for table in data])
+    else:
+        parts = training.Parts(cut_up := shards(data, cut), [[] for _ in cut_up])
     return training.learn(engine, parts, plan, tell, **options)

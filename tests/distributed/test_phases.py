@@ -148,6 +148,13 @@ def test_evidence_of_shards_adds_up(task):
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
 
 
+def test_a_table_that_is_skipped_has_no_rows_whatever_columns_others_have():
+    number, text = pa.array(np.arange(300.0)), pa.array(["old"] * 300)
+    tables = [people(300), people(300).set_column(0, "age", text), people(300).append_column("more", number)]
+    model = learned(tables, skips=True)
+    assert model.progress.progressive[0].rows == 600 and model.encoder.names()[-1] == "more"
+
+
 def test_balanced_classes_weigh_as_on_one_machine(data):
     balanced = Plan(target="rich", class_weight="balanced")
     assert learned(data[1], balanced).plan.class_weight == train(open_source(data[1]), balanced).plan.class_weight
@@ -165,6 +172,6 @@ def test_balanced_classes_weigh_as_on_one_machine(data):
 def test_rows_of_which_nothing_can_be_learned_are_an_error(columns, options, problem):
     lines = []
     with pytest.raises(DataError, match=problem):
-        learned(pa.table(columns), Plan(target="rich", **options), tell=lines.append)
+        learned([pa.table(columns)], Plan(target="rich", **options), tell=lines.append)
     is_told = "skipped: the table, row 1, column 'age': 'x' is not a number" in "".join(lines)
     assert is_told == ("could be used" in problem)

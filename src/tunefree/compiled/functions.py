@@ -64,7 +64,7 @@ class Compiled(Declaration):
 
             def checked(*values: Any) -> Any:
                 check(*values)
-                return compute(*values)
+                return compute(*map(_signed, values))
 
             return checked
         if self.code is None:  # overflow is silent, as in compiled code
