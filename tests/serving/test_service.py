@@ -3,14 +3,13 @@
 import asyncio
 import gc
 import json
-import threading
 import weakref
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from tests.serving.model import N, plan, rows, table, write_model
+from tests.serving.model import N, learning_paused, plan, rows, table, write_model
 from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.estimators.model_file import estimator_of
@@ -35,25 +34,6 @@ def service(file):
     yield start
     for one in services:
         one.close()
-
-
-@contextmanager
-def learning_held(service):
-    """Hold up learning; the value is the thread that does."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def hold():
-        begun.set()
-        assert go_on.wait(NEVER)
-
-    holding = threading.Thread(target=service.learner.between, args=(hold,))
-    holding.start()
-    assert begun.wait(NEVER)
-    try:
-        yield holding
-    finally:
-        go_on.set()
-        holding.join()
 
 
 def predicted(service, sent):
@@ -150,7 +130,7 @@ def test_requests_with_rows_of_a_group_that_come_together_are_learned_one_by_one
     sent = [{**row, "who": N + place // 5} for place, row in enumerate(rows(N, N + 60))]
     for row in sent:
         alone.learn([row])
-    with learning_held(together):
+    with learning_paused(together):
         answers = [together.learner.submit(Request([row])) for row in sent]
     assert [answer.result(NEVER) for answer in answers] == [{"learned": 1}] * len(sent)
     assert together.state()["progressive_loss"] == alone.state()["progressive_loss"]
@@ -279,24 +259,7 @@ def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     assert one.counts.rows_learned == 20
 
 
-STRANGE = [
-    None,
-    True,
-    0,
-    -0.0,
-    10**30,
-    -(10**400),
-    1e308,
-    "",
-    " ",
-    "\0",
-    "\ud800",
-    "x" * 10_000,
-    [],
-    [[]],
-    [1, "a"],
-    {},
-]
+STRANGE = [None, True, 0, -0.0, 10**30, -(10**400), 1e308, "", " ", "\0", "\ud800", "x" * 10_000, [], [[]], [1, "a"]]
 STRANGE += [{}, {"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
 
 
@@ -339,7 +302,7 @@ def test_new_classes_are_learned_if_asked(service):
 def test_predictions_do_not_wait_for_learning(service):
     """A request to learn is held up halfway, and predictions are answered."""
     one = service()
-    with learning_held(one) as holding:
+    with learning_paused(one) as holding:
         learned = one.learner.submit(Request(rows(N, N + 5)))
         assert len(one.predict(rows(N, N + 100, "rich"))) == 100
         assert holding.is_alive() and not learned.done()

@@ -6,18 +6,22 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.serving.killed import POINTS, learn
-from tests.serving.model import N, check_store, plan, rows, table, write_model
-from tests.waiting import NEVER
+from tests.serving.model import N, check_store, learning_paused, plan, rows, table, write_model
+from tests.waiting import NEVER, until
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.service import Service
-from tunefree.serving.settings import Keeping
+from tunefree.serving.service import Service, opened
+from tunefree.serving.settings import Admission, Keeping, Limits
 from tunefree.serving.store import StoreError
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -64,7 +68,8 @@ QUICK = ("while it is written", "while a row is kept waiting", "after it is lear
 @pytest.mark.parametrize(
     "point", [*QUICK, *(pytest.param(p, marks=pytest.mark.slow) for p in POINTS if p not in QUICK)]
 )
-def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, point):
+def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, monkeypatch, point):
+    monkeypatch.setattr("tunefree.serving.learner.MAX_ROWS", 5)  # so that what is replayed is learned in several parts
     command = [sys.executable, "-m", "tests.serving.killed", str(tmp_path / "store"), str(file), point, "3"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL and (tmp_path / "store" / "lock").exists(), ended.stderr
@@ -231,6 +236,47 @@ def test_a_store_is_of_one_model(file, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_what_cannot_be_served_is_refused(file, tmp_path):
+    model, store = Trained.load(file), tmp_path / "s"
+    begun(file, store).close()
+    checkpoint = replace(model, progress=replace(model.progress, complete=False))
+    pool = Trained.load(write_model(tmp_path / "pool", learner="pool"))
+    pool.save(tmp_path / "small", only_for_prediction=True)
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 2:1\n" * 20)
+    lines = train(open_source(tmp_path / "rows.svm"), Plan(learner="scinol2", task="classification"))
+    for serve, problem in (
+        (lambda: opened(store, tmp_path / "t"), "is a store, which is served as it is; leave `output` out"),
+        (lambda: opened(file, Path("-")), "-: this is not written to standard output"),
+        (lambda: opened(file, file), "is something else than a store"),
+        (lambda: opened(file, tmp_path), "is something else than a store"),
+        (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
+        (lambda: begun(tmp_path / "small", None), "this model only predicts; serve the model that it was made of"),
+        (lambda: Service(checkpoint), "the model is a checkpoint"),
+        (lambda: Service(lines), "the model was trained on svmlight text"),
+        (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),
+        (Limits(host="localhost", token_file=tmp_path / "none").token, "the token cannot be read"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            serve()
+    assert opened(store, store) == (None, store) and Limits(host="localhost").token() is None
+    begun(file, tmp_path / "t").close()  # where an error has left no lock
+
+
+def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
+    with Service(Trained.load(file)) as service:
+        with learning_paused(service):
+            closing = Thread(target=service.close)
+            closing.start()
+            until(lambda: service.learner.n_queued == 1)
+            late = service.learner.submit(Request(rows(N, N + 1)))
+        closing.join()
+        for ask in (late.result, lambda: service.learn(rows(N, N + 1)), service.save):
+            with pytest.raises(StoreError, match="the server has ended; nothing of this request was learned"):
+                ask()
+    with Service(Trained.load(file)) as service, pytest.raises(ModelError, match="there is no store"):
+        service.take("new.model")
+
+
 def test_what_an_end_left_behind_is_removed(file, tmp_path):
     begun(file, tmp_path / "s").close()
     orphan = tmp_path / "s" / "versions" / "000009.model"
@@ -249,6 +295,18 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
     database.close()
     with pytest.raises(StoreError, match="another version of tunefree"):
         begun(file, tmp_path / "s")
+    for change, problem in (
+        ("DELETE FROM facts WHERE name = 'format'", None),
+        ("INSERT INTO events (rows, remembered) VALUES ('x', '')", "event .* of the journal is damaged"),
+        ("UPDATE events SET rows = '[]', remembered = x'00'", "event .* of the journal is damaged"),
+        ("DELETE FROM versions", "has no version of a model; name a model to begin with"),
+    ):
+        with sqlite3.connect(journal) as database:
+            database.execute(change)
+        database.close()
+        if problem is not None:
+            with pytest.raises((ModelError, StoreError), match=problem):
+                Service(None, tmp_path / "s")
     journal.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     with pytest.raises(StoreError, match="cannot be used"):
         begun(file, tmp_path / "s")
