@@ -58,6 +58,8 @@ WRONG = [
     ({"kernel": "gauss", "learner": "kernel-pistol"}, "unknown `kernel` 'gauss'; choose one of rbf, laplacian, poly"),
     ({"classes": "yes"}, r"`classes=\['yes'\]`: name at least two labels"),
     ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` differ"),
+    ({"monotone": "age"}, r"`monotone`: 'age' has no sign; write 'age=\+' or 'age=-'"),
+    ({"learner": "scinol"}, "unknown `learner` 'scinol'; did you mean 'scinol[12]'"),
     ({"target": "rich", "ignore": "rich"}, "name the same column"),
     ({"ignore": "a", "numeric": "a"}, "name the same column"),
     ({"text": "job", "categorical": "job"}, "name the same column"),

@@ -138,7 +138,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, mon
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
-    path = csv_of(tmp_path, people(300))
+    path = csv_of(tmp_path, people(300).append_column("number", pa.array(range(1, 301))))
     lines = path.read_text().splitlines()
     for number in (60, 200, 250):
         lines[number] = f"about {number}," + lines[number].split(",", 1)[1]
@@ -149,6 +149,7 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
     bad = plan.bad_rows()
     list(begin(open_source(path), plan, bad).batches)
     assert len(cut_up) > 2 and union.skipped.count == 4
+    assert [(oddity.column, oddity.rows) for oddity in union.skipped.oddities] == [("number", 0)]
     first = [sorted(part.reasons, key=lambda reason: reason.row) for part in (union.skipped, bad.tally)]
     assert first[0] == first[1] and sorted(union.skipped.first) == sorted(bad.tally.first)
 

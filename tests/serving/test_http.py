@@ -14,14 +14,15 @@ import pytest
 from tests.serving.chaos import Chaos
 from tests.serving.model import N, check_store, plan, rows, table
 from tests.waiting import NEVER, until
+from tunefree.core.errors import ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
+from tunefree.serving.settings import Limits
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
-pytest.importorskip("starlette")
-pytest.importorskip("prometheus_client")
 pytest.importorskip("httptools")
+http = pytest.importorskip("tunefree.serving.http")
 
 KEPT = ("--keep-versions", 1_000_000)
 HALF = b'POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"age'
@@ -178,6 +179,8 @@ def test_what_cannot_be_answered(file, serve):
     connection = connected(server, b"\x16\x03\x01 no HTTP\r\n\r\n")
     assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
     assert server.metric("rows_learned_total") == 0 and server.ask("GET", "/live")[0] == 200
+    with pytest.raises(ModelError, match=f"`port={server.port}`: .* cannot be listened on .*; name another `port`, or"):
+        http._bound(Limits(port=server.port))
 
 
 def test_who_may_ask(file, serve, tmp_path):

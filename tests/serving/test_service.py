@@ -193,9 +193,11 @@ def test_columns_that_are_ignored_are_not_learned(service):
 
 def test_an_object_that_is_null_stands_for_its_columns(service, tmp_path):
     nested = [{"place": {"city": "ab"[k % 2], "zip": k % 5}, "rich": ["no", "yes"][k % 3 > 1]} for k in range(300)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, nested)))
-    one = service(train(open_source(tmp_path / "rows.jsonl"), plan()))
-    assert one.predict([{"place": None}]) == one.predict([{"place": {"city": None, "zip": None}}])
+    nested[250] |= {"tags": [{"a": 1}]}  # of which nothing can be learned
+    for k in range(2):
+        (tmp_path / f"{k}.jsonl").write_text("\n".join(map(json.dumps, nested[200 * k : 200 * k + 200])))
+    one = service(train(open_source(tmp_path / "*.jsonl"), plan()))
+    assert one.predict([{"place": None}]) == one.predict([{"place": {"city": None, "zip": None}, "tags": [{"a": 1}]}])
     with pytest.raises(DataError, match="column 'place.zip' missing; send null where a value is not known"):
         one.predict([{"place": {"city": "a"}}])
 

@@ -38,10 +38,15 @@ def test_nothing_depends_on_batches_or_on_being_saved():
 
 
 def test_rows_are_before_a_rise_or_after_it_up_to_the_next():
-    samples = fed(np.random.default_rng(0).normal(size=(1100, 3)), (), (400, 1000))
+    X = np.random.default_rng(0).normal(size=(1100, 3)) * [1.0, 1.0, np.nan]
+    X[-30:, 2] = 1.0
+    samples = fed(X, (), (400, 1000))
     assert samples.start == 970 and samples.before.min() >= 400 and samples.before.max() < 970
     compared = samples.comparison(n_others=30)
     assert (compared.rows_before, compared.rows_after) == (len(samples.before), 100)
+    assert compared.columns == 3  # the target, and those of which a value is known
+    assert restored(ColumnSamples(), "", *samples.save_state()).comparison(n_others=30) == compared
+    assert samples.comparison(frozenset([1]), 30).columns == 2
 
 
 def test_columns_do_not_depend_on_batches_either():

@@ -55,7 +55,6 @@ KINDS: dict[Any, str] = {
     bool: "True or False",
     str: "a string",
     dict: "a dict",
-    Callable: "a function",
 }
 
 
@@ -118,8 +117,6 @@ class Parameter:
 
 def _has_type(kind: Any, value: Any) -> bool:
     """Whether a value is acceptable for a type."""
-    if kind is Callable:
-        return callable(value)
     if kind is bool:
         return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in NUMPYS_BOOLS
     if kind in (str, dict):
@@ -259,8 +256,8 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
 
     >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
     'the number is missing; pass --on-bad-row skip, or leave --na-values out'
-    >>> as_options("pass `passes=1`")
-    'pass `passes=1` in Python'
+    >>> as_options("pass `passes=1`, or `date=FORMAT`")
+    'pass `passes=1` in Python, or --date FORMAT'
     """
 
     def replaced(match: re.Match[str]) -> str:
