@@ -12,22 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays_of
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import only_writer
-
-SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5)
-ARRAYS = st.dictionaries(
-    st.text("abc.", min_size=1, max_size=5),
-    st.one_of(
-        arrays_of.arrays(np.float64, SHAPES, elements=st.floats(allow_nan=False)), arrays_of.arrays(np.uint64, SHAPES)
-    ),
-    max_size=4,
-)
 
 
 @pytest.fixture
@@ -35,18 +23,6 @@ def saved(tmp_path):
     path = tmp_path / "model"
     storage.save(path, {"weights": np.arange(6.0).reshape(3, 2)}, {"task": "regression", "classes": ["a", "é"]})
     return path
-
-
-@given(arrays=ARRAYS)
-def test_what_is_saved_is_loaded(tmp_path_factory, arrays):
-    path = tmp_path_factory.mktemp("models") / "model"
-    storage.save(path, arrays, {"n": 1.1})
-    loaded, header = storage.load(path)
-    assert header == {"n": 1.1}
-    assert sorted(loaded) == sorted(arrays)
-    for name, array in arrays.items():
-        assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(loaded[name], array)
 
 
 def test_every_changed_byte_is_found(saved):
@@ -76,8 +52,10 @@ def test_numbers_of_each_type_are_loaded_to_the_bit(tmp_path, dtype, n_values):
     bits = rng.integers(0, 256, (n_values, size), np.uint8) & (1 if dtype == "bool" else 255)
     columns = bits[rng.integers(0, n_values, (5000, 3))].view(dtype)[..., 0]
     arrays = {"a": columns, "b": columns[::2], "c": columns[:, [0, 1, 0]], "d": columns.T.copy(), "e": columns.copy()}
-    storage.save(tmp_path / "model", arrays, {})
-    loaded, _ = storage.load(tmp_path / "model")
+    arrays |= {"f.g": columns[:0], "h": columns[0, 0]}
+    storage.save(tmp_path / "model", arrays, {"n": 1.1})
+    loaded, header = storage.load(tmp_path / "model")
+    assert header == {"n": 1.1} and loaded.keys() == arrays.keys()
     for name, array in arrays.items():
         assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
         assert loaded[name].tobytes() == array.tobytes()

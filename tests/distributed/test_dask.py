@@ -154,16 +154,6 @@ def test_workers_killed_in_each_stage_change_no_byte(tmp_path):
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_gives_the_same_bytes(tmp_path):
-    path = parquet_of(tmp_path, people(600), 9)
-    models = set()
-    for n_workers in (1, 2, 4):
-        with processes(n_workers) as client:
-            models.add(bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path))
-    assert models == {bytes_of(learned(path), tmp_path)}
-
-
-@pytest.mark.slow
 def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "MOST_DEATHS", 3)
     some = pa.table({f"x{number}": np.zeros(100_000) for number in range(20)} | {"y": np.arange(100_000) % 2})

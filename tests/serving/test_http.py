@@ -81,21 +81,6 @@ def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 20
 
 
-def test_killed_and_started_again_it_goes_on(file, serve, tmp_path):
-    server = serve(file, "-o", tmp_path / "s", *KEPT, "--save-every", 10)
-    for start in range(N, N + 35, 5):
-        assert server.ask("POST", "/learn", rows(start, start + 5))[0] == 200
-    server.ask("POST", "/predict", {**rows(N, N + 1, "rich")[0], "id": 1})
-    assert server.end(signal.SIGKILL) == -signal.SIGKILL
-    server = serve(file, "-o", tmp_path / "s", *KEPT)
-    assert server.ask("POST", "/labels", {"id": "1", "rich": "no"}) == (200, {"learned": 1, "unknown": []})
-    assert server.metric("rows") == N + 36 and server.metric("rows_replayed_total") == 5
-    assert server.end() == 0
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 36
-    with Service(None, tmp_path / "s") as service:
-        assert service.state()["rows"] == N + 36
-
-
 def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, tmp_path):
     largest = 16 * file.stat().st_size
     limits = (largest, resource.RLIM_INFINITY)
@@ -109,6 +94,7 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     assert server.metric("rows_learned_total") == N * (len(statuses) - 1)
     server.end(signal.SIGKILL)
     server = serve(file, "-o", tmp_path / "s", *KEPT)  # there is room again
+    assert server.metric("rows_replayed_total") == server.metric("rows") - N == N * (len(statuses) - 1)
     for number in range(len(statuses)):
         status, answer = server.ask("POST", "/learn", sent, Idempotency_Key=f"k{number}")
         assert status == 200 and answer.get("repeated", False) == (number < len(statuses) - 1)
@@ -152,11 +138,7 @@ def test_what_cannot_be_answered(file, serve):
         (b"\xff\xfe{}", 400, "object"),
         (b'{"age": "old", "job": null}', 422, "'old' is not a number"),
         (b'{"age": 39, "jobs": "pilot"}', 422, "column 'jobs': the model does not know it"),
-        (
-            b'{"age": 39, "job": "pilot", "trace_id": 7}',
-            422,
-            "leave it out, or pass --unknown-columns ignore",
-        ),
+        (b'{"age": 39, "job": "a", "trace_id": 7}', 422, "leave it out, or pass --unknown-columns ignore"),
         (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
         (b'{"age": NaN}', 400, "not JSON: NaN is no number"),
         (b'{"age": 1,, "job": null}', 400, "not JSON (line 1, column 11)"),

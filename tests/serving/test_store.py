@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -101,32 +100,6 @@ def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
         assert service.state()["rows"] == N + 10
 
 
-def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_path):
-    with begun(file, tmp_path / "s") as service:
-        before = service.predict(rows(1100, 1200, "rich"))
-        with full_disk(service):
-            with pytest.raises(StoreError, match="the journal cannot be used .*nothing of this request was learned"):
-                service.learn(rows(0, N), "a")
-            kept = [{**row, "id": id} for id, row in enumerate(rows(0, N, "rich"))]
-            answers = service.predict(kept)
-            assert [answer["waits_for_label"] for answer in answers] == [False] * N
-        service.settle()
-        assert service.predict(rows(1100, 1200, "rich")) == before
-        assert service.state()["rows"] == N and service.counts.waiting_not_kept == N
-        assert service.learn(rows(0, N), "a") == {"learned": N}
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == N
-
-
-@contextmanager
-def full_disk(service):
-    """The journal's file may have no further pages."""
-    database = service.store._database
-    pages, most = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "max_page_count"))
-    database.execute(f"PRAGMA max_page_count = {pages}")
-    yield
-    database.execute(f"PRAGMA max_page_count = {most}")
-
-
 def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
     keeping = Keeping(save_every=10, keep_versions=10**6)
     with begun(file, tmp_path / "s", keeping) as service:
@@ -148,11 +121,15 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
     """What would be written now would not be where the next process looks."""
     with begun(file, tmp_path / "s") as service:
         service.learn(rows(N, N + 5))
+        service.settle()
+        before = service.predict(rows(N, N + 1, "rich"))
         (tmp_path / "s").rename(tmp_path / "elsewhere")
         with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
             service.learn(rows(N, N + 5))
-        [answer] = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
-        assert answer["waits_for_label"] is False
+        service.settle()
+        answers = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
+        assert answers == [before[0] | {"id": 1, "waits_for_label": False}]
+        assert service.state()["rows"] == N + 5 and service.counts.waiting_not_kept == 1
         (tmp_path / "elsewhere").rename(tmp_path / "s")
         assert service.learn(rows(N, N + 5)) == {"learned": 5}
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
@@ -334,11 +311,13 @@ def grouped(start, stop, length=7):
     return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
 
 
-def test_requests_that_cut_a_group(tmp_path):
+def test_requests_that_come_together_and_cut_a_group(tmp_path):
+    """A process that is started again reads them from the journal, and does not know which came together."""
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
     train(open_source(whole), plan(learner="pool", groups="home")).save(tmp_path / "m")
     keeping = Keeping(keep_versions=10**6, save_every=40)
     with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
-        sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
+        with learning_paused(service):
+            sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
         assert all(future.result(NEVER) == {"learned": 5} for future in sent)
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100
