@@ -58,13 +58,3 @@ def test_what_the_package_has_needs_no_numba(version, tmp_path):
     command = [sys.executable, "-c", FIT.format(before=before)]
     cold = subprocess.run(command, env=os.environ | {"TUNEFREE_CACHE": str(tmp_path / "cache")}, **run)
     assert cold.stdout.splitlines()[1] == "None" and not cold.stderr
-
-
-@pytest.mark.slow
-def test_the_bits_are_those_of_python():
-    command = [sys.executable, "-c", FIT.format(before="")]
-    compiled, plain = (
-        subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": off}, stdout=subprocess.PIPE, check=True)
-        for off in ("0", "1")
-    )
-    assert compiled.stdout == plain.stdout

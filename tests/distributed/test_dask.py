@@ -59,12 +59,14 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     assert model.trained_.progress.progressive[0].rows == 900
 
 
-def test_a_model_predicts_collections_lazily(client):
+def test_a_model_predicts_collections_lazily(client, tmp_path):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
     table = people(1500).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
     model = train(client, frame, "rich", shard_rows=1, class_weight={"yes": 2.0})
     assert model.trained_.plan.class_weight == ("yes=2.0",)
+    delayed = train(client, [*frame.to_delayed()], "rich", shard_rows=1, class_weight={"yes": 2.0})
+    assert bytes_of(delayed, tmp_path) == bytes_of(model, tmp_path)
     predicted = frame[["age", "job"]].map_partitions(model.predict)
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     assert (predicted.compute() == table["rich"]).mean() > 0.65
@@ -115,17 +117,6 @@ def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
     assert bytes_of(resumed, tmp_path) == whole
     with pytest.raises(ModelError, match="no checkpoint of this training"):
         train(client, str(path), target="job", shard_rows=1, checkpoint=checkpoint, resume=True)
-
-
-def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
-    delayed = pytest.importorskip("dask").delayed
-    tables = [part.to_pandas() for part in (people(400), people(300, 1), people(300, 2))]
-    tables[1]["rich"] = "no"
-    empty = tables[0].iloc[:0]
-    model = train(client, [delayed(part) for part in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
-    assert model.trained_.progress.progressive[0].rows == 1000 and np.isfinite(
-        model.trained_.progress.progressive[0].mean_loss()
-    )
 
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):

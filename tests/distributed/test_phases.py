@@ -148,11 +148,13 @@ def test_evidence_of_shards_adds_up(task):
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
 
 
-def test_a_table_that_is_skipped_has_no_rows_whatever_columns_others_have():
-    number, text = pa.array(np.arange(300.0)), pa.array(["old"] * 300)
-    tables = [people(300), people(300).set_column(0, "age", text), people(300).append_column("more", number)]
-    model = learned(tables, skips=True)
-    assert model.progress.progressive[0].rows == 600 and model.encoder.names()[-1] == "more"
+def test_tables_without_rows_with_one_class_and_with_other_columns_are_learned_and_a_bad_one_is_skipped():
+    number, text = pa.array(np.arange(1000.0)), pa.array(["old"] * 1000)
+    table, no = people(1000), pa.array(["no"] * 1000)
+    tables = [table.slice(0, 0), table, table.set_column(0, "age", text), table.set_column(2, "rich", no)]
+    model = learned([*tables, table.append_column("more", number)], skips=True)
+    assert model.progress.progressive[0].rows == 3000 and model.encoder.names()[-1] == "more"
+    assert np.isfinite(model.progress.progressive[0].mean_loss())
 
 
 def test_balanced_classes_weigh_as_on_one_machine(data):

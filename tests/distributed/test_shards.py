@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -53,11 +54,13 @@ def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_pa
     assert len(shards(path, Cut(400))) == 2
 
 
-def test_a_long_row_group_is_cut_into_equal_parts(tmp_path):
+def test_a_long_row_group_is_cut_into_equal_parts(tmp_path, monkeypatch):
     path = parquet_of(tmp_path, people(), 2)  # row groups of 600 rows
     cut_up = same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
     assert [piece.rows for shard in cut_up for piece in shard.pieces] == [200] * 6
     assert len(shards(path, Cut(10**6, most_rows=250))) == 1
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 70)  # of which a part has several, and not all of the last
+    same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError, match="not a whole Parquet file"):
         shards(path)
@@ -71,6 +74,9 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
+    source = open_source(path)
+    in_chunks = replace(source, files=tuple(file.but(chunk_size=512) for file in source.files))
+    assert len(same_as_one_reader(in_chunks, plan, Cut(1, 10**6))) == 1
     (tmp_path / "people.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert len(same_as_one_reader(tmp_path / "people.csv.gz", plan, Cut(1, 1009))) == 1
 

@@ -105,8 +105,6 @@ def test_truth_values_are_written_as_in_json(service):
     assert isinstance(answer["prediction"], bool) and [*answer["probabilities"]] == ["false", "true"]
     with pytest.raises(DataError, match=r"'age': \[true, null\] is not a number"):
         one.predict([{"age": [True, None]}])
-    with pytest.raises(DataError, match="whole number, not true"):
-        one.predict([{"age": 25.0, "id": True}])
     with pytest.raises(ModelError, match="the classes are 'false', 'true'"):
         one.explain([{"age": 25.0}], "maybe")
 
@@ -229,17 +227,6 @@ def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service)
     assert isinstance(answers[-1], DataError) and one.store.n_rows["waiting"] == 60
     labels = [{"id": k, "rich": row["rich"]} for k, row in enumerate(known)]
     assert one.label(labels) == {"learned": 60, "unknown": []}
-
-
-def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
-    one = service()
-    good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]
-    answers = together(one, *[good, bad] * 20)
-    assert [isinstance(answer, DataError) for answer in answers] == [False, True] * 20
-    learned = rows(N, N + 1)
-    sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
-    assert sum(future.exception() is None for future in sent) == 20
-    assert one.counts.rows_learned == 20
 
 
 STRANGE = [None, True, 0, -0.0, 10**30, -(10**400), 1e308, "", " ", "\0", "\ud800", "x" * 10_000, [], [[]], [1, "a"]]

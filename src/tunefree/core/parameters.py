@@ -111,8 +111,7 @@ class Parameter:
         if kind is str:
             return not self.choices or value in self.choices
         limits = (self.low, operator.ge), (self.high, operator.le), (self.above, operator.gt), (self.below, operator.lt)
-        is_number = kind in (int, float)
-        return not is_number or all(limit is None or is_within(value, limit) for limit, is_within in limits)
+        return all(limit is None or is_within(value, limit) for limit, is_within in limits)
 
 
 def _has_type(kind: Any, value: Any) -> bool:

@@ -174,8 +174,7 @@ def _kind_of(hint: Any) -> Any:
         return Mapping(_kind_of(arguments[1]))
     if not arguments:
         return Record(hint)
-    kind = _kind_of(arguments[0])
-    return kind._replace(may_be_none=True) if hasattr(kind, "may_be_none") else kind
+    return _kind_of(arguments[0])._replace(may_be_none=True)
 
 
 def _fits(value: Any, kind: Any) -> bool:
