@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -74,9 +73,6 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
-    source = open_source(path)
-    in_chunks = replace(source, files=tuple(file.but(chunk_size=512) for file in source.files))
-    assert len(same_as_one_reader(in_chunks, plan, Cut(1, 10**6))) == 1
     (tmp_path / "people.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert len(same_as_one_reader(tmp_path / "people.csv.gz", plan, Cut(1, 1009))) == 1
 

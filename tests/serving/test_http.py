@@ -80,6 +80,7 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     while 503 not in statuses:
         statuses.append(server.ask("POST", "/learn", sent, Idempotency_Key=f"k{len(statuses)}")[0])
     assert set(statuses[:-1]) <= {200} and len(statuses) < 200
+    assert [server.event(name)["level"] for name in ("started", "not written")] == ["info", "warning"]
     assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200
     assert server.metric("rows_learned_total") == N * (len(statuses) - 1)
     server.end(signal.SIGKILL)
@@ -192,6 +193,7 @@ def test_versions_over_http(file, serve, tmp_path):
     server.ask("POST", "/learn", rows(N, N + 10))
     assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
+    assert server.metric("saves_total") == 1
     assert server.ask("POST", "/versions", {"roll_back_to": 1}) == (200, {"version": 3})
     assert server.ask("GET", "/model")[1]["rows"] == N
     assert server.ask("POST", "/versions", {"roll_back_to": 9})[0] == 422
@@ -207,9 +209,12 @@ def test_what_is_told(file, serve, tmp_path):
     [row] = rows(N, N + 1)
     server.ask("POST", "/learn", {**row, "trace_id": 1})
     server.ask("POST", "/labels", {"id": 5, "rich": "no"})
+    server.ask("POST", "/predict", rows(N, N + 3, "rich"))
+    assert server.ask("POST", "/explain", rows(N, N + 101, "rich"))[0] == 413
     text = server.ask("GET", "/metrics")[1].decode()
     for line in (
         "tunefree_rows_learned_total 1.0",
+        "tunefree_rows_predicted_total 3.0",
         "tunefree_labels_unknown_total 1.0",
         "tunefree_values_ignored 1.0",
         'tunefree_request_seconds_count{path="/learn",status="200"} 1.0',

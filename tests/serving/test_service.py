@@ -98,6 +98,18 @@ def test_a_number_and_its_text_are_one_id(service):
     assert one.counts.rows_learned == 1
 
 
+def test_the_recent_loss_forgets_half_in_a_thousand_rows(service):
+    one, losses = service(), []
+    metrics = one.learner.trained.progress.progressive[0]
+    assert one.state()["recent_loss"] is None
+    for start in (N, N + 40):
+        before = metrics.loss
+        one.learn(rows(start, start + 40))
+        losses.append((metrics.loss - before) / 40)
+    share = 0.5 ** (40 / 1000)
+    assert one.state()["recent_loss"] == pytest.approx(share * losses[0] + (1.0 - share) * losses[1], rel=1e-12)
+
+
 def test_truth_values_are_written_as_in_json(service):
     sent = {"age": [20.0, 60.0] * 100, "rich": [False, True] * 100}
     one = service(train(open_source(sent), Plan(target="rich", learner="scinol2")))
