@@ -246,19 +246,6 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     assert loading.cache_path(ADD) is None and loading.load(ADD)
 
 
-@pytest.mark.slow
-def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
-    program = """
-from tests.compiled.test_functions import *
-state = Sums(4, 3)
-ADD(state, rows(), True, np.ones(50, bool))
-print(state.totals.sum().hex())
-"""
-    runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    results = {run.communicate()[0] for run in runs}
-    assert len(results) == 1 and all(run.returncode == 0 for run in runs) and len(list(folder.iterdir())) == 1
-
-
 def test_code_that_calls_what_is_not_in_the_library_is_refused():
     call = "%y = call double @system(double %x)\nret double %y"
     text = f"declare double @system(double)\ndefine double @f(double %x) {{\n{call}\n}}"

@@ -15,15 +15,9 @@ COMPILED = {kernel.name: kernel for kernel in all_compiled()}
 PROBLEM, BITCODES = unpacked(FILE)
 
 
-def test_each_kernel_has_bitcode_and_each_bitcode_a_kernel():
-    assert not PROBLEM and sorted(BITCODES) == sorted(COMPILED), "run make compiled"
-
-
-def test_bitcode_is_of_the_sources_as_they_stand():
-    stale = [
-        name for name, bitcode in BITCODES.items() if name not in COMPILED or bitcode.digest != COMPILED[name].digest
-    ]
-    assert not stale, "run make compiled"
+def test_bitcode_is_of_each_compiled_function_and_of_the_sources_as_they_stand():
+    digests, in_package = ({name: one.digest for name, one in group.items()} for group in (COMPILED, BITCODES))
+    assert not PROBLEM and in_package == digests, "run make compiled"
 
 
 def test_bitcode_names_no_system_and_makes_no_pointers_of_numbers():

@@ -48,13 +48,9 @@ def csv_of(folder, table, name="people.csv"):
     return folder / name
 
 
-def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
-    """The shards of a file."""
-    return shards_of_source(open_source(path), cut)
-
-
-def shards_of_source(source, cut):
-    """The shards of a source."""
+def shards(data, cut=Cut(1)):  # noqa: B008 - an immutable tuple
+    """The shards of files, or of a source."""
+    source = open_source(data)
     pieces = [piece for file in source.files for piece in pieces_of(file, source.format, source.delimiter, cut)]
     return shards_of(source, pieces, cut)
 

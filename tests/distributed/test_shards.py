@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards, shards_of_source
+from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import rows as shard_rows
@@ -83,7 +83,7 @@ def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
     (tmp_path / "a.csv").write_text("\n".join(["x,note,rich", *rows]) + "\n")
     source = open_source(tmp_path / "a.csv", escape=escape)
     for size in (40, 61, 82):
-        cut_up = shards_of_source(source, Cut(1, size))
+        cut_up = shards(source, Cut(1, size))
         starts = [piece.start for shard in cut_up for piece in shard.pieces]
         chunks = [next(source.chunks(start)) for start in starts]
         assert [chunk.row for chunk in chunks] == [int(chunk.data["x"][0].as_py()) + 1 for chunk in chunks]

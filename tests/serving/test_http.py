@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.serving.chaos import Chaos
+from tests.serving.chaos import HALF, Chaos
 from tests.serving.model import N, check_store, plan, rows, table
 from tests.waiting import NEVER, until
 from tunefree.core.errors import ModelError
@@ -25,7 +25,6 @@ pytest.importorskip("httptools")
 http = pytest.importorskip("tunefree.serving.http")
 
 KEPT = ("--keep-versions", 1_000_000)
-HALF = b'POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"age'
 
 
 def connected(server, sent=b""):

@@ -26,9 +26,8 @@ from tunefree.training.training import train
 def service(file):
     services = []
 
-    def start(path=file, folder=None, admission=Admission(), keeping=Keeping(), **options):  # noqa: B008 - immutable
-        trained = path if path is None or isinstance(path, Trained) else Trained.load(path)
-        services.append(Service(trained, folder, admission, keeping, **options))
+    def start(path=file, **options):
+        services.append(Service(path if isinstance(path, Trained) else Trained.load(path), **options))
         return services[-1]
 
     yield start
