@@ -182,13 +182,10 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
     assert reason in line and "\n" not in line
 
 
-@pytest.mark.parametrize("version", [None, "0.66.1"])
-def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(
-    folder, monkeypatch, log, version
-):
+@pytest.mark.parametrize("numba", [None, SimpleNamespace(__version__="0.66.1")])
+def test_without_a_fit_numba_a_kernel_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, log, numba):
     write_package(folder, monkeypatch, **STALE)
-    old = version and SimpleNamespace(__version__=version)
-    monkeypatch.setitem(sys.modules, "numba", old)  # importing None raises ImportError
+    monkeypatch.setitem(sys.modules, "numba", numba)  # importing None raises ImportError
     exporting.obstacle.cache_clear()
     with pytest.raises(RuntimeError, match="no bounds can be checked: Numba"):
         loading.with_checked_bounds(ADD)

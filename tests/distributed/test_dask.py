@@ -98,10 +98,6 @@ def test_what_cannot_be_learned_over_shards_is_refused(client):
             train(client, data, y=targets, **options)
 
 
-class Killed(Exception):
-    """The process of the client ends here."""
-
-
 @pytest.mark.parametrize("latest", ["common start", "shards"])
 def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
     path, checkpoint = parquet_of(tmp_path, people(600), 3), tmp_path / "some.checkpoint"
@@ -109,9 +105,9 @@ def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
 
     def kill(line):
         if line.startswith(latest):
-            raise Killed
+            raise KeyboardInterrupt
 
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, tell=kill)
     resumed = train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, resume=True)
     assert bytes_of(resumed, tmp_path) == whole

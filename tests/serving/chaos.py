@@ -26,8 +26,7 @@ from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
 NONSENSE = [b"", b"{", b"[1]", b"\xff" * 100, b'{"age": 1e999}', b"[" * 5000, b"[" + b"{}," * 20_000 + b"{}]"]
-NONSENSE += [b'{"age": 1, "age": 2, "job": {}}', b'{"age": "old", "job": null, "rich": "no"}']
-NONSENSE += [b'{"' + b"x" * 50_000 + b'": 1}']
+NONSENSE += [b'{"age": 1, "age": 2}', b'{"age": "old", "job": null, "rich": "no"}', b'{"' + b"x" * 50_000 + b'": 1}']
 HALF = b"POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
 MANY = b"GET /model HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50
 CLIENTS, HOSTILE = 8, 2

@@ -56,11 +56,8 @@ def learn(folder, model):
             yield place
 
 
-def main(folder, model, point, number):
+if __name__ == "__main__":
+    folder, model, point, number = sys.argv[1:]
     kill_at(point, int(number))
     for place in learn(folder, model):
         print(place, flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

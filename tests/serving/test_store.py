@@ -308,18 +308,13 @@ def test_a_clock_that_jumps_within_a_process_or_between_two_makes_nothing_old(fi
             assert service.label([{"id": "5", "rich": "no"}])["learned"] == 1
 
 
-def grouped(start, stop, length=7):
-    """Rows whose groups go over several requests."""
-    return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
-
-
 def test_requests_that_come_together_and_cut_a_group(tmp_path):
     """A process that is started again reads them from the journal, and does not know which came together."""
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
     train(open_source(whole), plan(learner="pool", groups="home")).save(tmp_path / "m")
-    keeping = Keeping(keep_versions=10**6, save_every=40)
-    with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
+    later = [{**row, "home": f"h{place // 7}"} for place, row in enumerate(rows(N, N + 100), N)]
+    with begun(tmp_path / "m", tmp_path / "s", Keeping(keep_versions=10**6, save_every=40)) as service:
         with learning_paused(service):
-            sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
+            sent = [service.learner.submit(Request(later[start : start + 5])) for start in range(0, 100, 5)]
         assert all(future.result(NEVER) == {"learned": 5} for future in sent)
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100

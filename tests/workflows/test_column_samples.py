@@ -28,6 +28,7 @@ def fed(X, cuts=(), sure=(), since=40, samples=None, first=0):
 
 def test_nothing_depends_on_batches_or_on_being_saved():
     X = np.random.default_rng(0).normal(size=(3000, 3))
+    assert [len(fed(X[:n]).sample) for n in (511, 512, 513)] == [511, 512, 512]
     for sure in ((1000, 2000, 2100), (1000, 2900)):
         whole = fed(X, (), sure)
         assert whole.row == (0 if sure[-1] == 2100 else 2871) and whole.sample.min() >= sure[-1]

@@ -86,7 +86,7 @@ class Parameter:
 
         >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
         "must be 'median' or a number above 0, not 'mean'"
-        >>> Parameter("Width.", low=1).problem(int, 0), Parameter("Width.", low=0).problem(float, 0.0)
+        >>> Parameter("Width.", low=1).problem(int, 0), Parameter("Width.", low=0).problem(float, 1e300)
         ('must be a whole number of at least 1, not 0', '')
         """
         alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
