@@ -185,6 +185,7 @@ def test_what_has_no_effect_in_python_is_an_error():
         ({"resume": True}, "`resume` is of a checkpoint"),
         ({"epochs": 2}, "there is no parameter 'epochs'; the parameters are 'target', "),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
+        ({"weight": "w"}, "there is no parameter 'weight'; did you mean 'sample_weight'"),
     ):
         with pytest.raises(ModelError, match=problem):
             tunefree.train(table, target="y", **options)

@@ -155,6 +155,9 @@ def test_tables_without_rows_with_one_class_and_with_other_columns_are_learned_a
     model = learned([*tables, table.append_column("more", number)], skips=True)
     assert model.progress.progressive[0].rows == 3000 and model.encoder.names()[-1] == "more"
     assert np.isfinite(model.progress.progressive[0].mean_loss())
+    lines = []
+    learned([*tables[:1], people(1500)], tell=lines.append)
+    assert lines[1].startswith("common start: 1,500 rows")  # one shard is learned as on one machine
 
 
 def test_balanced_classes_weigh_as_on_one_machine(data):

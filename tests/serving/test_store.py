@@ -205,16 +205,6 @@ def test_an_incoming_model_is_taken(file, tmp_path):
         assert service.state()["version"] == 2
 
 
-def test_a_store_is_of_one_model(file, tmp_path):
-    begun(file, tmp_path / "s").close()
-    begun(file, tmp_path / "s").close()
-    with pytest.raises(ModelError, match="began with another model; leave the model out"):
-        Service(train(open_source(table(0, 500)), plan()), tmp_path / "s")
-    with pytest.raises(ModelError, match="is no store of a model"):
-        Service(None, tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-
-
 def test_what_cannot_be_served_is_refused(file, tmp_path):
     model, store = Trained.load(file), tmp_path / "s"
     begun(file, store).close()
@@ -228,8 +218,13 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         (lambda: opened(file, Path("-")), "-: this is not written to standard output"),
         (lambda: opened(file, file), "is something else than a store"),
         (lambda: opened(file, tmp_path), "is something else than a store"),
+        (lambda: begun(tmp_path / "pool", store), "began with another model; leave the model out"),
+        (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
         (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
-        (lambda: begun(tmp_path / "small", None), "this model only predicts; serve the model that it was made of"),
+        (
+            lambda: begun(tmp_path / "small", tmp_path / "none"),
+            "this model only predicts; serve the model that it was made of",
+        ),
         (lambda: Service(checkpoint), "the model is a checkpoint"),
         (lambda: Service(lines), "the model was trained on svmlight text"),
         (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),
@@ -238,7 +233,8 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         with pytest.raises(ModelError, match=problem):
             serve()
     assert opened(store, store) == (None, store) and Limits(host="localhost").token() is None
-    begun(file, tmp_path / "t").close()  # where an error has left no lock
+    begun(file, tmp_path / "t").close()  # an error has left no lock there, and no store elsewhere
+    assert not (tmp_path / "none").exists()
 
 
 def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
@@ -310,9 +306,9 @@ def test_a_clock_that_jumps_within_a_process_or_between_two_makes_nothing_old(fi
 
 def test_requests_that_come_together_and_cut_a_group(tmp_path):
     """A process that is started again reads them from the journal, and does not know which came together."""
-    whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
+    whole = table(0, N) | {"home": [place // 7 for place in range(N)]}
     train(open_source(whole), plan(learner="pool", groups="home")).save(tmp_path / "m")
-    later = [{**row, "home": f"h{place // 7}"} for place, row in enumerate(rows(N, N + 100), N)]
+    later = [{**row, "home": place // 7} for place, row in enumerate(rows(N, N + 100), N)]
     with begun(tmp_path / "m", tmp_path / "s", Keeping(keep_versions=10**6, save_every=40)) as service:
         with learning_paused(service):
             sent = [service.learner.submit(Request(later[start : start + 5])) for start in range(0, 100, 5)]
