@@ -3,13 +3,14 @@
 import numpy as np
 
 from tunefree.compiled import loading
-from tunefree.compiled.functions import CHECKS_BOUNDS, Compiled
+from tunefree.compiled.functions import CHECKS_BOUNDS
+from tunefree.compiled.loading import with_checked_bounds
 from tunefree.core.fields import State
 
 
 def checked(declaration):
     """A compiled function with checked bounds that refuses to write to one of two arrays that overlap."""
-    compiled = loading.with_checked_bounds(declaration)
+    compiled = with_checked_bounds(declaration)
 
     def call(*values):
         arrays = [array for value in values for array in arrays_of(value)]
@@ -31,4 +32,4 @@ def arrays_of(value):
 
 
 if CHECKS_BOUNDS:
-    Compiled._loaded = checked
+    loading.with_checked_bounds = checked

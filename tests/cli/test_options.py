@@ -58,6 +58,8 @@ WRONG = [
     ({"kernel": "gauss", "learner": "kernel-pistol"}, "unknown `kernel` 'gauss'; choose one of rbf, laplacian, poly"),
     ({"classes": "yes"}, r"`classes=\['yes'\]`: name at least two labels"),
     ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` differ"),
+    ({"monotone": "age"}, r"`monotone`: 'age' has no sign; write 'age=\+' or 'age=-'"),
+    ({"learner": "scinol"}, "unknown `learner` 'scinol'; did you mean 'scinol[12]'"),
     ({"target": "rich", "ignore": "rich"}, "name the same column"),
     ({"ignore": "a", "numeric": "a"}, "name the same column"),
     ({"text": "job", "categorical": "job"}, "name the same column"),
@@ -201,6 +203,7 @@ def test_what_has_no_effect_in_python_is_an_error():
         ({"resume": True}, "`resume` is of a checkpoint"),
         ({"epochs": 2}, "there is no parameter 'epochs'; the parameters are 'target', "),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
+        ({"weight": "w"}, "there is no parameter 'weight'; did you mean 'sample_weight'"),
     ):
         with pytest.raises(ModelError, match=problem):
             tunefree.train(table, target="y", **options)

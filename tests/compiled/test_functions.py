@@ -6,25 +6,26 @@ from __future__ import annotations
 import copy
 import lzma
 import math
+import os
 import pickle
 import re
 import subprocess
 import sys
 from functools import cache
+from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tests import overlaps
 from tunefree.compiled import exporting, loading, packaging
 from tunefree.compiled.declarations import functions_of, source_of
 from tunefree.compiled.exporting import bitcode_of, text_of
-from tunefree.compiled.functions import IS_COMPILED, Compiled
+from tunefree.compiled.functions import CHECKS_BOUNDS, IS_COMPILED, Compiled, Program
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(not IS_COMPILED or CHECKS_BOUNDS, reason="there is no machine code to load")
 SHRINK = 0.5
 
 
@@ -104,14 +105,21 @@ def test_a_kernel_of_several_outputs_refuses_one_which_is_laid_out_otherwise(fol
 
 def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     state, block, mask = Sums(4, 3), rows(), np.ones(50, bool)
-    with pytest.raises(TypeError, match=r"block_codes must be a contiguous array int32\[rows\], not int64\[50\]"):
-        ADD(state, block._replace(codes=block.codes.astype(np.int64)), True, mask)
-    with pytest.raises(TypeError, match="contiguous"):
-        ADD(state, block._replace(values=np.asfortranarray(block.values)), True, mask)
-    with pytest.raises(ValueError, match="mask has 49 rows, not 50"):
-        ADD(state, block, True, mask[1:])
-    with pytest.raises(TypeError, match="state must be Sums, not Block"):
-        ADD(block, block, True, mask)
+    long_codes, fortran = block.codes.astype(np.int64), np.asfortranarray(block.values)
+    for arguments, error, problem in (
+        ((state, block._replace(codes=long_codes), True, mask), TypeError, r"int32\[rows\], not int64\[50\]"),
+        ((state, block._replace(values=fortran), True, mask), TypeError, "block_values must be a contiguous array"),
+        ((state, block._replace(factor="x"), True, mask), TypeError, r"takes the numbers block_factor .*, not 'x', T"),
+        ((state, block, True, mask[1:]), ValueError, "mask has 49 rows, not 50"),
+        ((block, block, True, mask), TypeError, "state must be Sums, not Block"),
+        ((state, block, True), TypeError, "takes 4 arguments, not 3"),
+    ):
+        with pytest.raises(error, match=problem):
+            ADD(*arguments)
+    with pytest.raises(TypeError, match="add returns a number, which a program has no place for"):
+        Program([(ADD, state, block, True, mask)])
+    with pytest.raises(TypeError, match="the annotation of number must be a number, or an Annotated array"):
+        Compiled(shrunk)(1.0)
     assert not state.totals.any()
 
 
@@ -174,10 +182,13 @@ def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(rea
     assert reason in line and "\n" not in line
 
 
-def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, log):
+@pytest.mark.parametrize("numba", [None, SimpleNamespace(__version__="0.66.1")])
+def test_without_a_fit_numba_a_kernel_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, log, numba):
     write_package(folder, monkeypatch, **STALE)
-    monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
+    monkeypatch.setitem(sys.modules, "numba", numba)  # importing None raises ImportError
     exporting.obstacle.cache_clear()
+    with pytest.raises(RuntimeError, match="no bounds can be checked: Numba"):
+        loading.with_checked_bounds(ADD)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     Compiled(add, states={"state": Sums})(state, block, True, mask)
     assert re.search(r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'", log.text)
@@ -187,6 +198,7 @@ def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_t
 
 
 def test_bitcode_that_fits_is_not_compiled_anew(folder, monkeypatch, log):
+    assert packaging.unpacked(folder / "no.xz")[0] == "no.xz of the package cannot be read (No such file or directory)"
     write_package(folder, monkeypatch)
     Compiled(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
     assert not log.messages
@@ -197,12 +209,15 @@ def test_bitcode_is_the_same_each_time_and_has_no_names_of_values():
     assert "%state" not in str(llvm.parse_bitcode(bitcode_of_add().code))
 
 
-def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed():
+def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed(folder):
     import numba
 
     before = numba.config.OPT
-    text = text_of(Compiled(spread))
+    function, state, steps = Compiled(spread), Sums(5, 4), np.arange(20.0).reshape(5, 4)
+    text = text_of(function)
     assert "<4 x double> @llvm.sqrt" in text and "double @sqrt(" not in text
+    function(state, steps)
+    np.testing.assert_array_equal(state.totals, np.sqrt(steps))
     assert numba.config.OPT is before
 
 
@@ -222,19 +237,10 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
-
-
-@pytest.mark.slow
-def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
-    program = """
-from tests.compiled.test_functions import *
-state = Sums(4, 3)
-ADD(state, rows(), True, np.ones(50, bool))
-print(state.totals.sum().hex())
-"""
-    runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    results = {run.communicate()[0] for run in runs}
-    assert len(results) == 1 and all(run.returncode == 0 for run in runs) and len(list(folder.iterdir())) == 1
+    for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31)  # of nobody, who has no home either
+    assert loading.cache_path(ADD) is None and loading.load(ADD)
 
 
 def test_code_that_calls_what_is_not_in_the_library_is_refused():
@@ -251,8 +257,11 @@ def test_digest_follows_functions_and_constants(monkeypatch):
 
     before = digest()
     assert digest() == before
-    monkeypatch.setitem(add.__globals__, "SHRINK", 0.25)
-    assert digest() != before
+    digests = [before]
+    for shrink in (0.25, np.float32(0.25), np.float32(0.5)):
+        monkeypatch.setitem(add.__globals__, "SHRINK", shrink)
+        digests.append(digest())
+    assert len(set(digests)) == 4
     monkeypatch.undo()
     assert digest() == before
     monkeypatch.setitem(add.__globals__, "shrunk", lambda number: SHRINK * number)
@@ -305,8 +314,23 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
     assert len(list(folder.glob("test.halve-*.code"))) == 1
 
 
-def test_with_checked_bounds_a_kernel_may_not_write_where_two_arrays_overlap():
-    checked, numbers = overlaps.checked(Compiled(sum_halves, "test.sum_halves")), np.ones(15)
-    assert checked(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
-    with pytest.raises(ValueError, match=r"test\.sum_halves writes to one of two arrays that overlap"):
-        checked(numbers[:5], numbers.reshape(5, 3))
+def write_beyond(numbers: Annotated[np.ndarray, "float64[n]"]) -> None:
+    """Write behind the end of an array."""
+    numbers[len(numbers)] = 1.0
+
+
+def test_with_checked_bounds_wrong_arguments_indices_and_writes_where_two_arrays_overlap_are_errors():
+    program = """
+import numpy as np, pytest, tests.overlaps
+from tests.compiled.test_functions import Compiled, sum_halves, write_beyond
+sums, numbers = Compiled(sum_halves), np.ones(15)
+assert sums(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
+for function, arguments, error, problem in (
+    (sums, (numbers[:5], numbers.reshape(5, 3)), ValueError, "writes to one of two arrays that overlap"),
+    (sums, (numbers[:4].copy(), numbers.reshape(5, 3)), ValueError, "halves has 5 rows, not 4"),
+    (Compiled(write_beyond), (numbers,), IndexError, "out of bounds"),
+):
+    with pytest.raises(error, match=problem):
+        function(*arguments)
+"""
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"NUMBA_BOUNDSCHECK": "1"}, check=True)

@@ -25,7 +25,7 @@ from tunefree.core.part import (
     size_of,
 )
 from tunefree.core.rows import dense, rows_at, sparse
-from tunefree.core.schema import COUNT, check_arrays
+from tunefree.core.schema import COUNT, Array, Limits, check_arrays
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.model import Model, published
 from tunefree.pool.model import restored as restored_model
@@ -99,6 +99,10 @@ def test_a_file_has_what_is_declared_and_is_checked():
         declared_arrays(Sums, header | {"rows": "x"})
     with pytest.raises(ModelError, match="others.0.rows is missing"):
         declared_arrays(Sums, header | {"others": [{}]})
+    empty = {"starts": np.zeros(0, int), "points": np.zeros(0)}
+    kinds = {"starts": Array("int64", (None,), Limits(ascends_to="n")), "points": Array("float64", ("n",))}
+    with pytest.raises(ModelError, match="starts is empty"):
+        check_arrays(empty, kinds, {})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):
         restored(again, "", arrays | {"inner.sums": np.ones(3)}, header)
 
@@ -119,7 +123,8 @@ def parts_in(value):
             yield from parts_in(one)
 
 
-def models():
+@pytest.fixture(scope="module")
+def learned():
     """Models that together have a part of each class."""
     random = np.random.default_rng(0)
     X, words = random.normal(size=(N, 3)), random.integers(1, 3000, N).astype(np.int32)
@@ -137,11 +142,6 @@ def models():
     small = copy.deepcopy(pool)
     small.reduce()
     return pool, counts, numbers, texts, hinge, small
-
-
-@pytest.fixture(scope="module")
-def learned():
-    return models()
 
 
 def of_the_stream():
@@ -164,14 +164,11 @@ def each_part(models):
         yield from parts_in(part)
 
 
-def subclasses(cls):
-    for one in cls.__subclasses__():
-        yield one
-        yield from subclasses(one)
-
-
 def test_there_is_a_part_of_each_class(learned):
-    classes = {cls for cls in subclasses(Part) if cls.__module__.startswith("tunefree.")}
+    subclasses = Part.__subclasses__()
+    for cls in subclasses:
+        subclasses += cls.__subclasses__()
+    classes = {cls for cls in subclasses if cls.__module__.startswith("tunefree.")}
     outside = {cls for cls in classes if cls.__module__.startswith("tunefree.papers.")}
     bases = {cls for cls in classes if any(cls in other.__bases__ for other in classes)}
     rare = {"Mixed"}  # of kernel learners

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tunefree.core.signals import deferred, deliver
-from tunefree.core.threads import LOWER, at_most, beside, each, lower_priority, one_for_products
+from tunefree.core.threads import LOWER, at_most, beside, count, each, lower_priority, one_for_products
 
 
 def blas_threads():
@@ -39,9 +39,11 @@ def test_products_use_one_thread_whichever_thread_asks():
 
 
 def test_work_beside_is_in_another_thread_unless_there_is_one_alone():
-    for n_threads in (1, 2):
+    before = count()
+    for n_threads in (2, 1):
         with at_most(n_threads):
             assert (beside(get_ident).result() == get_ident()) == (n_threads == 1)
+    assert count() == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has a priority")

@@ -6,7 +6,7 @@ from pyarrow import csv, parquet
 
 from tunefree.distributed import training
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.shards import Cut, pieces_of, shards_of
+from tunefree.distributed.shards import Cut, Shard, pieces_of, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 
@@ -48,18 +48,17 @@ def csv_of(folder, table, name="people.csv"):
     return folder / name
 
 
-def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
-    """The shards of a file."""
-    return shards_of_source(open_source(path), cut)
-
-
-def shards_of_source(source, cut):
-    """The shards of a source."""
+def shards(data, cut=Cut(1)):  # noqa: B008 - an immutable tuple
+    """The shards of files, or of a source."""
+    source = open_source(data)
     pieces = [piece for file in source.files for piece in pieces_of(file, source.format, source.delimiter, cut)]
     return shards_of(source, pieces, cut)
 
 
-def learned(path, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None):  # noqa: B008 - immutable
-    """The model of the shards of a file, learned in this process."""
-    cut_up = shards(path)
-    return training.learn(engine, training.Parts(cut_up, [[] for _ in cut_up]), plan, tell)
+def learned(data, plan=Plan(target="rich"), engine=Here(), tell=lambda line: None, cut=Cut(1), **options):  # noqa: B008
+    """The model of the shards of a file, or of tables, learned in this process."""
+    if isinstance(data, list):
+        parts = training.Parts([Shard(number) for number in range(len(data))], [[table] for table in data])
+    else:
+        parts = training.Parts(cut_up := shards(data, cut), [[] for _ in cut_up])
+    return training.learn(engine, parts, plan, tell, **options)

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy.sparse import csr_array
 
 from tests.distributed.data import learned, parquet_of, people
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import engines, train, training
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.trained import Trained
@@ -58,12 +59,14 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     assert model.trained_.progress.progressive[0].rows == 900
 
 
-def test_a_model_predicts_collections_lazily(client):
+def test_a_model_predicts_collections_lazily(client, tmp_path):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
     table = people(1500).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
     model = train(client, frame, "rich", shard_rows=1, class_weight={"yes": 2.0})
     assert model.trained_.plan.class_weight == ("yes=2.0",)
+    delayed = train(client, [*frame.to_delayed()], "rich", shard_rows=1, class_weight={"yes": 2.0})
+    assert bytes_of(delayed, tmp_path) == bytes_of(model, tmp_path)
     predicted = frame[["age", "job"]].map_partitions(model.predict)
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     assert (predicted.compute() == table["rich"]).mean() > 0.65
@@ -76,35 +79,40 @@ def test_a_model_predicts_collections_lazily(client):
     assert part.chunks == ((200, 200, 200),) and np.corrcoef(part.compute(), y)[0, 1] > 0.98
 
 
-class Killed(Exception):
-    """The process of the client ends here."""
+def test_what_cannot_be_learned_over_shards_is_refused(client):
+    frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
+    X, y, frame = arrays.ones((6, 2), chunks=3), arrays.ones(6, chunks=3), frames.from_dict({"a": [1]}, npartitions=1)
+    for data, targets, options, problem in (
+        (frame, y, {}, "targets are given apart from a table"),
+        (X, None, {}, "an array has no targets"),
+        (y, y, {}, "an array of 1 dimensions is not a table"),
+        (X, arrays.ones(6, chunks=2), {}, "2 blocks of rows and 3 of targets"),
+        (X, arrays.ones(4, chunks=2), {}, "a block has 3 rows and 2 targets"),
+        (X.map_blocks(csr_array), y, {}, "blocks of sparse matrices are not spread"),
+        ({"a": [1, 2]}, None, {}, "the table: it is not spread; save it to a file"),
+        (X, y, {"on_bad_shard": "leave"}, "`on_bad_shard` must be 'error' or 'skip', not 'leave'"),
+        (X, y, {"shard_rows": 0}, "`shard_rows` must be a whole number of at least 1, not 0"),
+        (X, y, {"loss": "poisson"}, "`loss` poisson is for one machine"),
+    ):
+        with pytest.raises((DataError, ModelError), match=problem):
+            train(client, data, y=targets, **options)
 
 
-def test_a_client_that_was_killed_goes_on(client, tmp_path):
+@pytest.mark.parametrize("latest", ["common start", "shards"])
+def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
     path, checkpoint = parquet_of(tmp_path, people(600), 3), tmp_path / "some.checkpoint"
     whole = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
 
     def kill(line):
-        if line.startswith("common start"):
-            raise Killed
+        if line.startswith(latest):
+            raise KeyboardInterrupt
 
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, tell=kill)
     resumed = train(client, str(path), target="rich", shard_rows=1, checkpoint=checkpoint, resume=True)
     assert bytes_of(resumed, tmp_path) == whole
     with pytest.raises(ModelError, match="no checkpoint of this training"):
         train(client, str(path), target="job", shard_rows=1, checkpoint=checkpoint, resume=True)
-
-
-def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
-    delayed = pytest.importorskip("dask").delayed
-    tables = [part.to_pandas() for part in (people(400), people(300, 1), people(300, 2))]
-    tables[1]["rich"] = "no"
-    empty = tables[0].iloc[:0]
-    model = train(client, [delayed(part) for part in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
-    assert model.trained_.progress.progressive[0].rows == 1000 and np.isfinite(
-        model.trained_.progress.progressive[0].mean_loss()
-    )
 
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
@@ -130,16 +138,6 @@ def test_workers_killed_in_each_stage_change_no_byte(tmp_path):
     print(f"{killer.kills} workers were killed while {len(models)} models were learned: {dict(killer.stages)}")
     assert killer.kills >= 2 * len(STAGES) and set(STAGES) == set(killer.stages)
     assert {bytes_of(model, tmp_path) for model in models} == {bytes_of(learned(path), tmp_path)}
-
-
-@pytest.mark.slow
-def test_any_number_of_workers_gives_the_same_bytes(tmp_path):
-    path = parquet_of(tmp_path, people(600), 9)
-    models = set()
-    for n_workers in (1, 2, 4):
-        with processes(n_workers) as client:
-            models.add(bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path))
-    assert models == {bytes_of(learned(path), tmp_path)}
 
 
 @pytest.mark.slow

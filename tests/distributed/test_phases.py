@@ -148,7 +148,35 @@ def test_evidence_of_shards_adds_up(task):
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
 
 
-def test_rows_that_all_weigh_nothing_are_an_error(tmp_path):
-    path = parquet_of(tmp_path, people(200).append_column("hours", pa.array([0.0] * 200)), 2)
-    with pytest.raises(DataError, match="column 'hours': all rows have a weight of 0"):
-        learned(path, Plan(target="rich", sample_weight="hours"))
+def test_tables_without_rows_with_one_class_and_with_other_columns_are_learned_and_a_bad_one_is_skipped():
+    number, text = pa.array(np.arange(1000.0)), pa.array(["old"] * 1000)
+    table, no = people(1000), pa.array(["no"] * 1000)
+    tables = [table.slice(0, 0), table, table.set_column(0, "age", text), table.set_column(2, "rich", no)]
+    model = learned([*tables, table.append_column("more", number)], skips=True)
+    assert model.progress.progressive[0].rows == 3000 and model.encoder.names()[-1] == "more"
+    assert np.isfinite(model.progress.progressive[0].mean_loss())
+    lines = []
+    learned([*tables[:1], people(1500)], tell=lines.append)
+    assert lines[1].startswith("common start: 1,500 rows")  # one shard is learned as on one machine
+
+
+def test_balanced_classes_weigh_as_on_one_machine(data):
+    balanced = Plan(target="rich", class_weight="balanced")
+    assert learned(data[1], balanced).plan.class_weight == train(open_source(data[1]), balanced).plan.class_weight
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "problem"),
+    [
+        ({"age": [], "rich": []}, {}, "there are no rows"),
+        ({"age": [1.0, 2.0], "rich": ["no", "no"]}, {}, "one class only, 'no'"),
+        ({"age": ["x", "y"], "rich": ["no", "yes"]}, {"numeric": "age", "on_bad_row": "skip"}, "no row could be used"),
+        ({"age": [1.0, 2.0], "rich": ["no", "yes"], "w": [0.0, 0.0]}, {"sample_weight": "w"}, "all rows have a weight"),
+    ],
+)
+def test_rows_of_which_nothing_can_be_learned_are_an_error(columns, options, problem):
+    lines = []
+    with pytest.raises(DataError, match=problem):
+        learned([pa.table(columns)], Plan(target="rich", **options), tell=lines.append)
+    is_told = "skipped: the table, row 1, column 'age': 'x' is not a number" in "".join(lines)
+    assert is_told == ("could be used" in problem)

@@ -1,5 +1,6 @@
 """Shards are cut by content, and their dictionaries are united as one reader would have made them."""
 
+import gzip
 import json
 
 import numpy as np
@@ -7,10 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.distributed.data import csv_of, parquet_of, people, shards, shards_of_source
+from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import rows as shard_rows
+from tunefree.distributed import training
 from tunefree.distributed.shards import Cut
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
@@ -51,11 +53,16 @@ def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_pa
     assert len(shards(path, Cut(400))) == 2
 
 
-def test_a_long_row_group_is_cut_into_equal_parts(tmp_path):
+def test_a_long_row_group_is_cut_into_equal_parts(tmp_path, monkeypatch):
     path = parquet_of(tmp_path, people(), 2)  # row groups of 600 rows
     cut_up = same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
     assert [piece.rows for shard in cut_up for piece in shard.pieces] == [200] * 6
     assert len(shards(path, Cut(10**6, most_rows=250))) == 1
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 70)  # of which a part has several, and not all of the last
+    same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match="not a whole Parquet file"):
+        shards(path)
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
@@ -66,6 +73,8 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
+    (tmp_path / "people.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert len(same_as_one_reader(tmp_path / "people.csv.gz", plan, Cut(1, 1009))) == 1
 
 
 @pytest.mark.parametrize("escape", [None, "backslash"])
@@ -74,7 +83,7 @@ def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
     (tmp_path / "a.csv").write_text("\n".join(["x,note,rich", *rows]) + "\n")
     source = open_source(tmp_path / "a.csv", escape=escape)
     for size in (40, 61, 82):
-        cut_up = shards_of_source(source, Cut(1, size))
+        cut_up = shards(source, Cut(1, size))
         starts = [piece.start for shard in cut_up for piece in shard.pieces]
         chunks = [next(source.chunks(start)) for start in starts]
         assert [chunk.row for chunk in chunks] == [int(chunk.data["x"][0].as_py()) + 1 for chunk in chunks]
@@ -97,32 +106,38 @@ def test_lines_of_each_format_are_united(tmp_path, name, line):
 
 
 def test_a_column_that_comes_later_is_a_column_of_all_shards(tmp_path):
-    path = tmp_path / "late.jsonl"
     rows = [json.dumps({"y": "ab"[k % 2], "x": k}) for k in range(100)]
     rows += [json.dumps({"y": "ab"[k % 2], "x": k, "more": f"m{k % 3}"}) for k in range(100)]
-    path.write_text("\n".join(rows) + "\n")
-    same_as_one_reader(path, Plan(target="y"), Cut(1, 600))
+    for n_files in (1, 2):
+        for k in range(n_files):
+            (tmp_path / f"{k}.jsonl").write_text("\n".join(rows[100 * k : 200 // n_files * (k + 1)]) + "\n")
+        same_as_one_reader(tmp_path, Plan(target="y"), Cut(1, 600))
 
 
-def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
+def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, monkeypatch):
     path = csv_of(tmp_path, people(300))
     text = path.read_text().splitlines()
     text[200] = text[200].split(",")[0].replace(".", "x") + "," + ",".join(text[200].split(",")[1:])
     path.write_text("\n".join(text) + "\n")
     cut_up = shards(path, Cut(1, 2048))
     beginning = shard_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
-    problems = []
-    for part in cut_up:
-        kept = shard_rows.read(part, beginning, True).survey
-        problems += [kept.problem] if kept.problem else []
-    assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
-    bad = next(part for part in cut_up if shard_rows.read(part, beginning, True).survey.problem)
+    problems = {part: shard_rows.read(part, beginning, True).survey.problem for part in cut_up}
+    ((bad, problem),) = [(part, problem) for part, problem in problems.items() if problem]
+    assert "row 200" in problem and str(path) in problem
     with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
         shard_rows.read(bad, beginning, False)
+    monkeypatch.setattr(training, "SAMPLE", 100)
+    lines, plan, others = [], Plan(target="rich", numeric=("age",)), [part for part in cut_up if part is not bad]
+    whole = learned(path, plan, tell=lines.append, cut=Cut(1, 2048), skips=True)
+    rest = training.learn(Here(), training.Parts(others, [[] for _ in others]), plan, lines.append)
+    assert lines[0] == f"skipped: {problem}" and 200 < whole.progress.progressive[0].rows < 300
+    for name, part in (("whole", whole), ("rest", rest)):
+        part.save(tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "rest").read_bytes()
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
-    path = csv_of(tmp_path, people(300))
+    path = csv_of(tmp_path, people(300).append_column("number", pa.array(range(1, 301))))
     lines = path.read_text().splitlines()
     for number in (60, 200, 250):
         lines[number] = f"about {number}," + lines[number].split(",", 1)[1]
@@ -133,6 +148,7 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
     bad = plan.bad_rows()
     list(begin(open_source(path), plan, bad).batches)
     assert len(cut_up) > 2 and union.skipped.count == 4
+    assert [(oddity.column, oddity.rows) for oddity in union.skipped.oddities] == [("number", 0)]
     first = [sorted(part.reasons, key=lambda reason: reason.row) for part in (union.skipped, bad.tally)]
     assert first[0] == first[1] and sorted(union.skipped.first) == sorted(bad.tally.first)
 

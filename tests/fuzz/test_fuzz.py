@@ -80,7 +80,11 @@ def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
 
 
 MEMBER = "model.linear.members.0"
-GROWTH = ("model", "predictor", "members", "growth")
+CONTEXT = "model.predictor.contexts.0"
+LEVELS = f"{CONTEXT}.conformal.adaptive"
+MEMBERS = ("model", "predictor", "members")
+GROWTH = (*MEMBERS, "growth")
+LEAVES = f"{'.'.join(GROWTH)}.awake.0.living.0"
 
 
 def header(value, *path):
@@ -133,24 +137,12 @@ def broadcast(arrays, header):
         ("linear", header(["scinol2"], "plan", "learner"), "`learner` must be a string, not \\['scinol2'\\]"),
         ("linear", reduce_members, "members learn in a model that only predicts, or the other way"),
         ("linear", add_ids, "the encoder has features that the model does not have"),
-        (
-            "linear",
-            array(f"{MEMBER}.state.wealth", lambda wealth: wealth[:2]),
-            "has the shape 2 x 3, where other parts",
-        ),
+        ("linear", array(f"{MEMBER}.state.wealth", lambda wealth: wealth[:2]), "has the shape 2 x 3, where other"),
         ("linear", count_members, "model.member_settings and model.linear.members differ in number"),
         ("kernel", array("model.predictor.bank.members.0.state.norms", lambda n: np.append(n, 1.0)), "has the shape"),
         ("prediction", array(f"{MEMBER}.fixed_weights", lambda w: w[:2]), "fixed_weights has the shape 2 x 3"),
-        (
-            "prediction",
-            array(f"{MEMBER}.fixed_weights", lambda w: w.astype(np.int64)),
-            "fixed_weights is of type int64",
-        ),
-        (
-            "prediction",
-            array(f"{MEMBER}.fixed_weights", lambda w: w * np.float32(np.nan)),
-            "fixed_weights has a number",
-        ),
+        ("prediction", array(f"{MEMBER}.fixed_weights", lambda w: w.astype(int)), "fixed_weights is of type int64"),
+        ("prediction", array(f"{MEMBER}.fixed_weights", lambda w: w + np.float32("nan")), "fixed_weights has a number"),
         ("prediction", array(f"{MEMBER}.fixed_units", lambda units: units[1:]), "fixed_(units|weights) has the shape"),
         ("prediction", array(f"{MEMBER}.fixed_units", np.negative), "fixed_units has -.*, where all are at least 0"),
         ("prediction", lambda arrays, header: arrays.pop(f"{MEMBER}.fixed_units"), "fixed_units is missing"),
@@ -163,6 +155,20 @@ def broadcast(arrays, header):
         ("prediction", header(["boosted"], *GROWTH, "kinds"), "a generation is of a kind that is not grown"),
         ("prediction", header(0, *GROWTH, "n_ages"), "growth.n_ages is 0, not a whole number from 1 to 2"),
         ("prediction", header(1, *GROWTH, "n_ages"), "more generations than may be awake"),
+        ("linear", header({"x": 1}, "model", "config"), "model.config: scinol2 has none"),
+        ("kernel", header(3, *MEMBERS[:2], "bank", "n_columns"), "a bank has other columns than the encoder"),
+        ("pool", header([9, 1, 2, 3, 4, 5], *MEMBERS, "online_places"), "a place of an online member is that of anoth"),
+        ("pool", header(999, *MEMBERS[:2], "contexts", 0, "conformal", "rows"), "there are scores of more rows than"),
+        ("pool", array(f"{LEVELS}.rows", lambda rows: rows + 99.0), "more scores than rows"),
+        ("pool", array(f"{LEVELS}.targets", lambda targets: targets / 2), "levels are followed that are not those of"),
+        ("pool", array(f"{LEVELS}.weights", lambda weights: weights / 2), "weights of levels do not add up to 1"),
+        ("pool", array(f"{LEVELS}.ordered", lambda scores: scores[::-1]), "the latest scores are not in order"),
+        ("pool", array(f"{LEVELS}.latest", lambda scores: scores / 2), "the latest scores differ in two places"),
+        ("pool", array(f"{CONTEXT}.conformal.scores.columns", lambda c: np.hstack([c, c])), "scores lack their units"),
+        ("pool", array(f"{CONTEXT}.frozen.scores.columns", lambda c: c[:, 1:]), "scores are not of all choices"),
+        ("pool", header(9, *GROWTH, "awake", 0, "n_classes"), "a generation has other classes than the model"),
+        ("prediction", array(f"{LEAVES}.levels", lambda levels: levels[:, 1:]), "leaves have not a weight each"),
+        ("pool", array(f"{'.'.join(GROWTH)}.whole.columns", lambda c: np.tile(c, 2)), "rows kept have other columns"),
     ],
 )
 def test_lies_are_named(tmp_path_factory, kind, change, problem):

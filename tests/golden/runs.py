@@ -1,15 +1,11 @@
 """The table of golden runs. They enter by what is public: estimators, files, commands, servers and shards."""
 
-import http.client
 import io
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import cache, partial
@@ -25,10 +21,10 @@ from sklearn.datasets import dump_svmlight_file
 
 import tunefree
 from tests.golden.data import TABLES, Data, sparse_rows
+from tests.serving.model import Server
 from tunefree.core.parameters import option
 
 os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the date of reports
-NEVER = 300  # seconds, after which another process is taken for dead
 HIDDEN = ("seconds", "bytes", "processors", "MiB", "rows/s", "compiling code")  # words of lines that machines decide
 NO_TEXT = re.compile(r"(?s)<(style|script|svg)\b.*?</\1>|<[^>]*>")  # of a page
 Results = dict[str, Any]
@@ -296,50 +292,21 @@ def interrupted(data: Data) -> Results:
         return results(tunefree.load("m"), data.new_rows) | told
 
 
-def started(line: str) -> subprocess.Popen[str]:
-    """A command in a process of its own, which imports the package that is imported here."""
-    places = os.pathsep.join([str(Path(tunefree.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tunefree", *line.split()]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def killed(data: Data, saves: int) -> Results:
-    """A training that is killed after some checkpoints, wherever it is by then, and resumed."""
-    with folder(data):
-        learn = "train rows.parquet -t y -q -o m --save-every=300 --resume"
-        process, checkpoint, limit, seen = started(learn), Path("m.checkpoint"), time.monotonic() + NEVER, set()
-        while process.poll() is None and len(seen) < saves and time.monotonic() < limit:
-            seen |= {checkpoint.stat().st_mtime_ns} if checkpoint.exists() else set()
-            time.sleep(0.002)
-        process.kill()
-        process.communicate()
-        command(learn)
-        return results(tunefree.load("m"), data.new_rows)
-
-
 @contextmanager
-def server(line: str) -> Iterator[Callable[..., str]]:
+def server(*arguments: str) -> Iterator[Callable[..., str]]:
     """A server in a process of its own; yields a function that asks it."""
-    process = started(f"serve {line} --port=0")
-    assert process.stderr is not None
-    log = (json.loads(line) for line in process.stderr)
-    port = int(next(event["address"] for event in log if event["event"] == "started").rpartition(":")[2])
 
     def ask(path: str, body: Any = None) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=NEVER)
-        method, sent = "GET" if body is None else "POST", json.dumps(body, default=str)
-        connection.request(method, path, sent, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = f"{answer.status} {answer.read().decode()}"
-        connection.close()
-        return normalised(text)
+        method, sent = "GET" if body is None else "POST", json.dumps(body, default=str).encode()
+        status, answer = server.ask(method, path, sent)
+        return normalised(f"{status} {json.dumps(answer)}")
 
+    server = Server(*arguments)
     try:
         yield ask
+        assert server.end() == 0
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=NEVER)
+        server.kill()
 
 
 def serving(data: Data, options: str) -> Results:
@@ -358,7 +325,7 @@ def serving(data: Data, options: str) -> Results:
             ("/predict", {"nothing": 1}),
             ("/versions", {"save": True}),
         ]
-        with server("m -o store") as ask:
+        with server("m", "-o", "store") as ask:
             told = {f"{path} {i}": ask(path, body) for i, (path, body) in enumerate(requests)}
         with server("store") as ask:
             return told | {"again": ask("/predict", new), "model": ask("/model")}
@@ -451,8 +418,6 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
         yield f"saved at {size}", "stream", size != 4097, in_blocks, {"size": size, "is_saved": True}
     yield "blocks of 500, two threads", "stream", True, in_blocks, {"size": 500, "n_jobs": 2}
     yield "rises of the loss", "stream", True, rises, {}
-    yield "killed at the first checkpoint", "stream", True, killed, {"saves": 1}
-    yield "killed at the fifth checkpoint", "stream", True, killed, {"saves": 5}
     yield "interrupted by an error", "seven", False, interrupted, {}
     for name, lines in DIALOGUES.items():
         yield "commands", name, name not in ("people", "prices"), dialogue, {"lines": lines}

@@ -21,7 +21,7 @@ POINTS = {
     "after it is learned": (learner.Learner, "_learn", True),
     "before a version is saved": (store.Store, "save", False),
     "before a version counts": (store.Store, "add_version", False),
-    "after a version counts": (store.Store, "_tidy", False),
+    "after a version counts": (store.Store, "_clean_up", False),
     "after a version is saved": (store.Store, "save", True),
     "while a row is kept waiting": (store.Store, "keep_waiting", True),
 }
@@ -56,11 +56,8 @@ def learn(folder, model):
             yield place
 
 
-def main(folder, model, point, number):
+if __name__ == "__main__":
+    folder, model, point, number = sys.argv[1:]
     kill_at(point, int(number))
     for place in learn(folder, model):
         print(place, flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -109,6 +110,25 @@ class Server:
         self.process.wait()
         self._reading.join()
         self.process.stderr.close()
+
+
+@contextmanager
+def learning_paused(service):
+    """Pause learning; the value is the thread that does."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        assert go_on.wait(NEVER)
+
+    holding = threading.Thread(target=service.learner.between, args=(hold,))
+    holding.start()
+    assert begun.wait(NEVER)
+    try:
+        yield holding
+    finally:
+        go_on.set()
+        holding.join()
 
 
 def check_store(folder, path):

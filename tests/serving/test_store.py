@@ -5,19 +5,22 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.serving.killed import POINTS, learn
-from tests.serving.model import N, check_store, plan, rows, table, write_model
-from tests.waiting import NEVER
+from tests.serving.model import N, check_store, learning_paused, plan, rows, table, write_model
+from tests.waiting import NEVER, until
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.service import Service
-from tunefree.serving.settings import Keeping
+from tunefree.serving.service import Service, opened
+from tunefree.serving.settings import Admission, Keeping, Limits
 from tunefree.serving.store import StoreError
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -64,7 +67,8 @@ QUICK = ("while it is written", "while a row is kept waiting", "after it is lear
 @pytest.mark.parametrize(
     "point", [*QUICK, *(pytest.param(p, marks=pytest.mark.slow) for p in POINTS if p not in QUICK)]
 )
-def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, point):
+def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, monkeypatch, point):
+    monkeypatch.setattr("tunefree.serving.learner.MAX_ROWS", 5)  # so that what is replayed is learned in several parts
     command = [sys.executable, "-m", "tests.serving.killed", str(tmp_path / "store"), str(file), point, "3"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL and (tmp_path / "store" / "lock").exists(), ended.stderr
@@ -96,32 +100,6 @@ def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
         assert service.state()["rows"] == N + 10
 
 
-def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_path):
-    with begun(file, tmp_path / "s") as service:
-        before = service.predict(rows(1100, 1200, "rich"))
-        with full_disk(service):
-            with pytest.raises(StoreError, match="the journal cannot be used .*nothing of this request was learned"):
-                service.learn(rows(0, N), "a")
-            kept = [{**row, "id": id} for id, row in enumerate(rows(0, N, "rich"))]
-            answers = service.predict(kept)
-            assert [answer["waits_for_label"] for answer in answers] == [False] * N
-        service.settle()
-        assert service.predict(rows(1100, 1200, "rich")) == before
-        assert service.state()["rows"] == N and service.counts.waiting_not_kept == N
-        assert service.learn(rows(0, N), "a") == {"learned": N}
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == N
-
-
-@contextmanager
-def full_disk(service):
-    """The journal's file may have no further pages."""
-    database = service.store._database
-    pages, most = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "max_page_count"))
-    database.execute(f"PRAGMA max_page_count = {pages}")
-    yield
-    database.execute(f"PRAGMA max_page_count = {most}")
-
-
 def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
     keeping = Keeping(save_every=10, keep_versions=10**6)
     with begun(file, tmp_path / "s", keeping) as service:
@@ -134,7 +112,9 @@ def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
         with pytest.raises(StoreError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)
-        service.save()
+        service.learner._retry = 0.0  # after half a minute it tries again
+        service.settle()
+        service.settle()
         assert service.problems() == [] and service.store.versions[-1].n_rows == N + 15
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 15
 
@@ -143,11 +123,15 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
     """What would be written now would not be where the next process looks."""
     with begun(file, tmp_path / "s") as service:
         service.learn(rows(N, N + 5))
+        service.settle()
+        before = service.predict(rows(N, N + 1, "rich"))
         (tmp_path / "s").rename(tmp_path / "elsewhere")
         with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
             service.learn(rows(N, N + 5))
-        [answer] = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
-        assert answer["waits_for_label"] is False
+        service.settle()
+        answers = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
+        assert answers == [before[0] | {"id": 1, "waits_for_label": False}]
+        assert service.state()["rows"] == N + 5 and service.counts.waiting_not_kept == 1
         (tmp_path / "elsewhere").rename(tmp_path / "s")
         assert service.learn(rows(N, N + 5)) == {"learned": 5}
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
@@ -221,14 +205,51 @@ def test_an_incoming_model_is_taken(file, tmp_path):
         assert service.state()["version"] == 2
 
 
-def test_a_store_is_of_one_model(file, tmp_path):
-    begun(file, tmp_path / "s").close()
-    begun(file, tmp_path / "s").close()
-    with pytest.raises(ModelError, match="began with another model; leave the model out"):
-        Service(train(open_source(table(0, 500)), plan()), tmp_path / "s")
-    with pytest.raises(ModelError, match="is no store of a model"):
-        Service(None, tmp_path / "none")
+def test_what_cannot_be_served_is_refused(file, tmp_path):
+    model, store = Trained.load(file), tmp_path / "s"
+    begun(file, store).close()
+    checkpoint = replace(model, progress=replace(model.progress, complete=False))
+    pool = Trained.load(write_model(tmp_path / "pool", learner="pool"))
+    pool.save(tmp_path / "small", only_for_prediction=True)
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 2:1\n" * 20)
+    lines = train(open_source(tmp_path / "rows.svm"), Plan(learner="scinol2", task="classification"))
+    for serve, problem in (
+        (lambda: opened(store, tmp_path / "t"), "is a store, which is served as it is; leave `output` out"),
+        (lambda: opened(file, Path("-")), "-: this is not written to standard output"),
+        (lambda: opened(file, file), "is something else than a store"),
+        (lambda: opened(file, tmp_path), "is something else than a store"),
+        (lambda: begun(tmp_path / "pool", store), "began with another model; leave the model out"),
+        (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
+        (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
+        (
+            lambda: begun(tmp_path / "small", tmp_path / "none"),
+            "this model only predicts; serve the model that it was made of",
+        ),
+        (lambda: Service(checkpoint), "the model is a checkpoint"),
+        (lambda: Service(lines), "the model was trained on svmlight text"),
+        (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),
+        (Limits(host="localhost", token_file=tmp_path / "none").token, "the token cannot be read"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            serve()
+    assert opened(store, store) == (None, store) and Limits(host="localhost").token() is None
+    begun(file, tmp_path / "t").close()  # an error has left no lock there, and no store elsewhere
     assert not (tmp_path / "none").exists()
+
+
+def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
+    with Service(Trained.load(file)) as service:
+        with learning_paused(service):
+            closing = Thread(target=service.close)
+            closing.start()
+            until(lambda: service.learner.n_queued == 1)
+            late = service.learner.submit(Request(rows(N, N + 1)))
+        closing.join()
+        for ask in (late.result, lambda: service.learn(rows(N, N + 1)), service.save):
+            with pytest.raises(StoreError, match="the server has ended; nothing of this request was learned"):
+                ask()
+    with Service(Trained.load(file)) as service, pytest.raises(ModelError, match="there is no store"):
+        service.take("new.model")
 
 
 def test_what_an_end_left_behind_is_removed(file, tmp_path):
@@ -249,6 +270,18 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
     database.close()
     with pytest.raises(StoreError, match="another version of tunefree"):
         begun(file, tmp_path / "s")
+    for change, problem in (
+        ("DELETE FROM facts WHERE name = 'format'", None),
+        ("INSERT INTO events (rows, remembered) VALUES ('x', '')", "event .* of the journal is damaged"),
+        ("UPDATE events SET rows = '[]', remembered = x'00'", "event .* of the journal is damaged"),
+        ("DELETE FROM versions", "has no version of a model; name a model to begin with"),
+    ):
+        with sqlite3.connect(journal) as database:
+            database.execute(change)
+        database.close()
+        if problem is not None:
+            with pytest.raises((ModelError, StoreError), match=problem):
+                Service(None, tmp_path / "s")
     journal.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     with pytest.raises(StoreError, match="cannot be used"):
         begun(file, tmp_path / "s")
@@ -271,16 +304,13 @@ def test_a_clock_that_jumps_within_a_process_or_between_two_makes_nothing_old(fi
             assert service.label([{"id": "5", "rich": "no"}])["learned"] == 1
 
 
-def grouped(start, stop, length=7):
-    """Rows whose groups go over several requests."""
-    return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
-
-
-def test_requests_that_cut_a_group(tmp_path):
-    whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
+def test_requests_that_come_together_and_cut_a_group(tmp_path):
+    """A process that is started again reads them from the journal, and does not know which came together."""
+    whole = table(0, N) | {"home": [place // 7 for place in range(N)]}
     train(open_source(whole), plan(learner="pool", groups="home")).save(tmp_path / "m")
-    keeping = Keeping(keep_versions=10**6, save_every=40)
-    with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
-        sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
+    later = [{**row, "home": place // 7} for place, row in enumerate(rows(N, N + 100), N)]
+    with begun(tmp_path / "m", tmp_path / "s", Keeping(keep_versions=10**6, save_every=40)) as service:
+        with learning_paused(service):
+            sent = [service.learner.submit(Request(later[start : start + 5])) for start in range(0, 100, 5)]
         assert all(future.result(NEVER) == {"learned": 5} for future in sent)
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100

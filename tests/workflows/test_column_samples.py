@@ -28,6 +28,7 @@ def fed(X, cuts=(), sure=(), since=40, samples=None, first=0):
 
 def test_nothing_depends_on_batches_or_on_being_saved():
     X = np.random.default_rng(0).normal(size=(3000, 3))
+    assert [len(fed(X[:n]).sample) for n in (511, 512, 513)] == [511, 512, 512]
     for sure in ((1000, 2000, 2100), (1000, 2900)):
         whole = fed(X, (), sure)
         assert whole.row == (0 if sure[-1] == 2100 else 2871) and whole.sample.min() >= sure[-1]
@@ -38,7 +39,12 @@ def test_nothing_depends_on_batches_or_on_being_saved():
 
 
 def test_rows_are_before_a_rise_or_after_it_up_to_the_next():
-    samples = fed(np.random.default_rng(0).normal(size=(1100, 3)), (), (400, 1000))
+    X = np.random.default_rng(0).normal(size=(1100, 3)) * [1.0, 1.0, np.nan]
+    X[-30:, 2] = 1.0
+    samples = fed(X, (), (400, 1000))
     assert samples.start == 970 and samples.before.min() >= 400 and samples.before.max() < 970
     compared = samples.comparison(n_others=30)
     assert (compared.rows_before, compared.rows_after) == (len(samples.before), 100)
+    assert compared.columns == 3  # the target, and those of which a value is known
+    assert restored(ColumnSamples(), "", *samples.save_state()).comparison(n_others=30) == compared
+    assert samples.comparison(frozenset([1]), 30).columns == 2

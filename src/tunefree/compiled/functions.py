@@ -60,7 +60,13 @@ class Compiled(Declaration):
         from tunefree.compiled import loading
 
         if CHECKS_BOUNDS:
-            return loading.with_checked_bounds(self)
+            check, compute = self.table_of, loading.with_checked_bounds(self)
+
+            def checked(*values: Any) -> Any:
+                check(*values)
+                return compute(*map(_signed, values))
+
+            return checked
         if self.code is None:  # overflow is silent, as in compiled code
             return np.errstate(all="ignore")(self.function)
         entry, table_of = self.code, self.table_of
@@ -167,13 +173,8 @@ def problem(declaration: Declaration, arrays: Sequence[np.ndarray], numbers: Seq
     for argument, array in zip(reversed(declaration.arrays), reversed(arrays), strict=False):
         if not array.flags.c_contiguous:
             return TypeError(f"{_declared(*argument)}, not {array.dtype}[{', '.join(map(str, array.shape))}]")
-    number_arguments = [argument for argument in declaration.arguments if argument.axes is None]
-    for (name, dtype, _), number in zip(number_arguments, numbers, strict=True):
-        try:
-            struct.pack("<" + WORDS[dtype], _signed(number))
-        except struct.error:
-            return TypeError(f"{name} must be {dtype}, not {number!r}")
-    return TypeError(f"the arguments of {declaration.name} are not as declared")
+    scalars = [f"{name} ({dtype})" for name, dtype, axes in declaration.arguments if axes is None]
+    return TypeError(f"{declaration.name} takes the numbers {', '.join(scalars)}, not {', '.join(map(repr, numbers))}")
 
 
 def _addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:

@@ -174,8 +174,7 @@ def _kind_of(hint: Any) -> Any:
         return Mapping(_kind_of(arguments[1]))
     if not arguments:
         return Record(hint)
-    kind = _kind_of(arguments[0])
-    return kind._replace(may_be_none=True) if hasattr(kind, "may_be_none") else kind
+    return _kind_of(arguments[0])._replace(may_be_none=True)
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -211,7 +210,7 @@ def check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, Array], lengths
     ``lengths`` are the lengths with upper-case names.
 
     >>> kinds = {"rows.ids": Array("int32", ("n",), Limits(0, "D")), "rows.values": Array("float64", ("n",))}
-    >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2)}
+    >>> arrays = {"rows.ids": np.array([1, 7], np.int32), "rows.values": np.zeros(2), "undeclared": np.zeros((3, 4))}
     >>> check_arrays(arrays, kinds, {"D": 8})
     >>> check_arrays(arrays, kinds, {"D": 5})
     Traceback (most recent call last):

@@ -51,11 +51,7 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     >>> load(name)
     ({'weights': array([0., 1., 2.])}, {'task': 'regression'})
     """
-    try:
-        text = json.dumps(header, sort_keys=True, allow_nan=False)
-    except TypeError as error:
-        raise ModelError(f"{path}: cannot be saved ({error}); name a kernel instead of giving a function") from None
-    write(path, arrays, text)
+    write(path, arrays, json.dumps(header, sort_keys=True, allow_nan=False))
 
 
 def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str) -> None:

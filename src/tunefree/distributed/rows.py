@@ -181,8 +181,6 @@ def prepared(
     if ids is None and len(local.rows.weight):  # its columns differ, so its ids cannot be mapped
         local = read(shard, united, False, frames)
     rows, labels = local.rows, local.survey.labels
-    if not len(rows.weight):
-        return Prepared(NOTHING, NOTHING, NOTHING)
     if ids is not None:
         rows = rows._replace(rows=rows.rows._replace(codes=ids[rows.rows.codes], features=ids[rows.rows.features]))
     if labels:

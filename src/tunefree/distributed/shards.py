@@ -40,7 +40,7 @@ class Cut(NamedTuple):
 class Piece(NamedTuple):
     """Consecutive rows of one file."""
 
-    file: str
+    file: TextFile
     start: Position  # position of the first row, with file index 0
     rows: int | None  # number of rows; None for all rows up to the end of the file, or to its ``end``
     counted: int  # number of rows, or an estimate
@@ -62,11 +62,7 @@ class Shard(NamedTuple):
 
     def whole(self) -> Shard:
         """Return the shard with each text extended to the end of its file."""
-        texts = ((piece, piece.file) for piece in self.pieces)
-        pieces = (
-            piece._replace(file=file.but(end=None)) if isinstance(file, TextFile) else piece for piece, file in texts
-        )
-        return self._replace(pieces=tuple(pieces))
+        return self._replace(pieces=tuple(piece._replace(file=piece.file.but(end=None)) for piece in self.pieces))
 
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
         """Yield the sources to read, each with its start and its number of rows; None for all rows to the end."""
@@ -75,11 +71,11 @@ class Shard(NamedTuple):
             source = Source((piece.file,), self.format, None, self.delimiter, typed=typed)
             yield source, piece.start, piece.rows
         for frame in frames:
-            if not hasattr(frame, "__len__") or len(frame):
+            if len(frame):
                 yield Source((), None, frame), Position(), None
 
 
-def pieces_of(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
+def pieces_of(file: TextFile, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
     """Cut a file into pieces."""
     if formats.named(format).text and plain_size(file) is not None:
         return _text_pieces(file, format, delimiter, cut)
@@ -114,7 +110,7 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     return groups
 
 
-def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
+def _text_pieces(file: TextFile, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
     """Cut a text into pieces that end at line ends outside quotes."""
     delimiters, escaped, begin = "", False, Position()
     if format == "csv":
@@ -122,15 +118,14 @@ def _text_pieces(file: str, format: str, delimiter: str | None, cut: Cut) -> lis
         delimiters, escaped, begin = header.delimiter, header.escaped, Position(offset=header.end)
     chunks = read_lines([file], begin, cut.range_bytes, delimiters, escaped)
     ends = [Position(), *(chunk.position for chunk in chunks)]
-    text_file = file if isinstance(file, TextFile) else TextFile(file)
     last = len(ends) - 2
     return [
-        Piece(text_file.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
+        Piece(file.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
         for k, (start, end) in enumerate(pairwise(ends))
     ]
 
 
-def _whole_pieces(file: str, format: str, cut: Cut) -> list[Piece]:
+def _whole_pieces(file: TextFile, format: str, cut: Cut) -> list[Piece]:
     """Cut a Parquet file into row groups, or equal parts of these; any other file is one piece."""
     if format != "parquet":
         return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]

@@ -22,6 +22,7 @@ from scipy import sparse
 
 from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.parameters import require
 from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
 from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
@@ -30,7 +31,7 @@ from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, joined, pieces_
 from tunefree.estimators.model_file import estimator_of
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
-from tunefree.model_files.plan import ONE_MACHINE, Plan, plan_of
+from tunefree.model_files.plan import ERROR, ONE_MACHINE, SKIP, Plan, plan_of
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import restored
@@ -117,7 +118,7 @@ def train(
     *,
     plan: Plan | None = None,
     shard_rows: int = FEWEST_ROWS,
-    on_bad_shard: str = "error",
+    on_bad_shard: str = ERROR,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     tell: Tell | None = None,
@@ -163,20 +164,16 @@ def train(
     """
     plan = plan_of({"target": target, **options}) if plan is None else plan
     check(plan)
-    if on_bad_shard not in ("error", "skip"):
-        raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
-    if shard_rows < 1:
-        raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
+    require("on_bad_shard", str, on_bad_shard, choices=(ERROR, SKIP))
+    require("shard_rows", int, shard_rows, low=1)
     engine, cut = Engine(client), Cut(shard_rows)
     if is_collection(data):
         parts, plan = parts_of_collection(engine, data, y, plan, cut)
     else:
-        if "-" in (data if isinstance(data, list | tuple) else [data]):
-            raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
         parts = parts_of_files(engine, open_source(data), cut)
     journal = Journal(checkpoint, resume)
     tell = tell or (lambda line: None)
-    return estimator_of(learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))
+    return estimator_of(learn(engine, parts, plan, tell, on_bad_shard == SKIP, journal))
 
 
 def learn(
@@ -260,7 +257,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
     surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
     merged = united(beginning, surveys)
-    for problem in merged.problems:
+    for problem in [*merged.problems, *merged.skipped.first]:
         tell(f"skipped: {problem}")
     if not merged.offsets[-1]:
         raise DataError("no row could be used", remedy="see the messages about skipped rows")
@@ -276,23 +273,14 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
     """Return the shards of files, which workers cut into pieces."""
-    if not source.files:
-        raise DataError("a table in memory is not spread", source.name, remedy="train on one machine")
-    if not source.rewindable:
-        raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
-    absolute = Source(tuple(map(_absolute, source.files)), source.format, None, source.delimiter)
-    items = [(file, absolute.format, absolute.delimiter, cut) for file in absolute.files]
+    if not source.files or not source.rewindable:
+        raise DataError("it is not spread", source.name, remedy="save it to a file that all workers see")
+    # Workers have other working directories.
+    files = tuple(TextFile(os.path.abspath(file), **vars(file)) for file in source.files)
+    items = [(file, source.format, source.delimiter, cut) for file in files]
     pieces = engine.values(engine.each("count", pieces_of, items))
-    shards = shards_of(absolute, list(chain.from_iterable(pieces)), cut)
+    shards = shards_of(source, list(chain.from_iterable(pieces)), cut)
     return Parts(shards, [[] for _ in shards])
-
-
-def _absolute(file: str) -> str:
-    """Make the path of a file absolute, because workers have other working directories."""
-    path = os.path.abspath(file)
-    if not isinstance(file, TextFile):
-        return path
-    return TextFile(path, **vars(file.but(end=None, chunk_size=None)))
 
 
 def is_collection(data: Any) -> bool:

@@ -245,7 +245,7 @@ class Plan(Parameters):
         if self.learner != POOL and self.learner not in learners.ALL:
             names = [POOL, *learners.ALL.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
-            raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
+            raise ModelError(f"unknown `learner` {self.learner!r}; {remedy}")
         family = learners.family_of(self.learner)
         if family is not None:
             family.config_of(self)  # raises an error for unknown names

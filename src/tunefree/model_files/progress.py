@@ -85,8 +85,7 @@ class Progress:
 
     def points(self) -> list[RunningMetrics]:
         """Metrics of the first pass up to each of ``POINTS``, and up to now."""
-        points = [*self.curve, *self.progressive[:1]]
-        return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
+        return list({point.rows: point for point in [*self.curve, *self.progressive[:1]]}.values())
 
     def history(self) -> Any:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.

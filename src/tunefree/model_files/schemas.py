@@ -246,7 +246,7 @@ def _check_conformal(context: Any, pool: Any) -> None:
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
     _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
-    _fit(np.isfinite(adaptive.rows).all() and adaptive.rows[0] <= pool.rows, "more scores than rows")
+    _fit(adaptive.rows[0] <= pool.rows, "more scores than rows")
     _fit(np.allclose(adaptive.weights.sum(axis=1), 1.0), "weights of levels do not add up to 1")
     n_columns_of_scores = conformal.scores.columns.shape[1]
     _fit(n_columns_of_scores == 1 or not len(conformal.scores.columns), "scores lack their units or classes")

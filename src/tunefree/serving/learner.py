@@ -130,14 +130,26 @@ class Learner:
     def submit(self, request: Request) -> Future[Row]:
         """Submit rows, which are learned even if the client disconnects."""
         request.answer.set_running_or_notify_cancel()
-        self._queue.put(request)
+        self._put(request)
         return request.answer
 
     def between(self, function: Callable[[], T]) -> T:
         """The result of a function that runs in the learning thread, between groups of requests."""
         answer: Future[T] = Future()
-        self._queue.put(Task(function, answer))
+        self._put(Task(function, answer))
         return answer.result()
+
+    def _put(self, task: Request | Task) -> None:
+        """Add a task to the queue; after the thread has ended, it is answered with an error."""
+        self._queue.put(task)
+        if not self._thread.is_alive():
+            self._refuse_queued()
+
+    def _refuse_queued(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                error = StoreError("the server has ended; nothing of this request was learned")
+                self._queue.get_nowait().answer.set_exception(error)
 
     @property
     def n_queued(self) -> int:
@@ -151,11 +163,10 @@ class Learner:
 
     def close(self) -> None:
         """Learn the submitted rows, save, and end; later requests are answered with an error."""
-        self.between(lambda: setattr(self, "_is_over", True))
+        with suppress(StoreError):  # it has ended already
+            self.between(lambda: setattr(self, "_is_over", True))
         self._thread.join()
-        while not self._queue.empty():
-            error = StoreError("the server has ended; nothing of this request was learned")
-            self._queue.get().answer.set_exception(error)
+        self._refuse_queued()
 
     def _run(self, model: Trained, started: Future[None]) -> None:
         threads.lower_priority()  # predictions have priority

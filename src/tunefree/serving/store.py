@@ -143,7 +143,8 @@ class Store:
             digest = digest_of(self.folder / ORIGIN)
             (self.folder / ORIGIN).unlink()
         if not self.versions:
-            assert model is not None
+            if model is None:  # an earlier process was killed before it saved the first version
+                raise ModelError(f"{self.folder}: has no version of a model; name a model to begin with")
             self.save(model, 0, "the model to begin with")
             self._set_fact("origin", digest)
         elif digest not in (None, self.facts.get("origin")):
@@ -298,7 +299,12 @@ class Store:
         statement = "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
         while events := self._run(statement, sequence):
             for sequence, rows, remembered in events:
-                yield Event(sequence, json.loads(rows), _unpacked(remembered))
+                try:
+                    event = Event(sequence, json.loads(rows), _unpacked(remembered))
+                except ValueError as error:
+                    problem = f"event {sequence} of the journal is damaged ({error})"
+                    raise StoreError(f"{self._path}: {problem}; restore the folder from a backup") from None
+                yield event
 
     def keep_waiting(self, rows: Iterable[Waiting], most: int) -> int:
         """Add rows that wait for labels, and keep the latest ``most``; returns the number of dropped rows."""
