@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.extending import run_page
 from tunefree import losses
+from tunefree.core.errors import ModelError
 from tunefree.losses import loss_of
 
 PAGE = run_page("loss.md", until="losses.register")
@@ -148,15 +149,17 @@ def test_losses_in_other_units(loss, y, p, exponent):
 
 
 @pytest.mark.parametrize(
-    ("make", "parameter", "problem"),
+    ("name", "problem"),
     [
-        (losses.power_loss, 0.99, "the power must be at least 1, not 0.99"),
-        (losses.power_loss, np.inf, "the power must be at least 1, not inf"),
-        (losses.epsilon_insensitive, -0.1, "epsilon must be a number of at least 0, not -0.1"),
-        (losses.huber, 0.0, "delta must be a number above 0, not 0.0"),
-        (losses.quantile, 1.5, "tau must lie between 0 and 1"),
+        ("absolute-power:0.99", "the power must be at least 1, not 0.99"),
+        ("absolute-power:inf", "the power must be at least 1, not inf"),
+        ("epsilon-insensitive:-0.1", "epsilon must be a number of at least 0, not -0.1"),
+        ("huber:0", "delta must be a number above 0, not 0.0"),
+        ("huber:1:2", "too many parameters; write huber:DELTA"),
+        ("quantile:1.5", "tau must lie between 0 and 1"),
+        ("tweedie:2", "the power must lie between 1 .* and 2 .*, not 2.0"),
     ],
 )
-def test_parameters_out_of_range_are_refused(make, parameter, problem):
-    with pytest.raises(ValueError, match=problem):
-        make(parameter)
+def test_parameters_out_of_range_are_refused(name, problem):
+    with pytest.raises(ModelError, match=f"loss '{name}'.*{problem}"):
+        loss_of("regression", name)

@@ -9,6 +9,7 @@ from tunefree.core.rows import dense, sparse
 from tunefree.generations import inheritance
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
+from tunefree.pool.weights_record import estimated_loss
 
 LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1", "huber:1")
 
@@ -31,10 +32,14 @@ def losses_of(y):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17])
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_few_rows(task, n):
+@pytest.mark.parametrize(
+    ("task", "loss"), [("classification", None), ("regression", "square"), ("regression", "poisson")]
+)
+def test_few_rows(task, loss, n):
     X = np.arange(2.0 * n).reshape(n, 2)
-    fitted(dense(X), [("a", "b")[i % 2] for i in range(n)] if task == "classification" else X[:, 0], task)
+    y = [("a", "b")[i % 2] for i in range(n)] if task == "classification" else X[:, 0]
+    model, _ = fitted(dense(X), y, task, loss=loss)
+    assert estimated_loss(model.pool) is None or n > 10
 
 
 def test_no_row_at_all():

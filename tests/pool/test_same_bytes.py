@@ -177,8 +177,9 @@ def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
     check(published(model), rows_of(N_NEW, 3))
     model.freeze()
     check(model, rows_of(N_NEW, 4))
-    model.reduce()
-    check(model, rows_of(N_NEW, 5))
+    for _ in range(2):  # a reduced model can be reduced again
+        model.reduce()
+        check(model, rows_of(N_NEW, 5))
 
 
 @pytest.mark.parametrize("n_classes", [0, 2])

@@ -16,7 +16,7 @@ from tunefree.losses.objectives import Objective, measured
 from tunefree.papers.subgradient import respond
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
-from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
+from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
@@ -162,6 +162,15 @@ def test_a_models_own_weights(learner):
     assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
     own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))
+
+
+def test_features_whose_sums_lack_a_row_count_by_their_largest_weight():
+    pulls, largest = np.array([[0.0, 0.0], [1.0, -2.0], [0.5, 0.5]]), np.array([1.0, 2.0, 1.0])
+    whole, partial = (Certificate(9.0, 1.0, 4.0, 3, pulls, largest, n_partial=n, steepest=0.25) for n in (0, 1))
+    u = [[0.0, 0.0], [0.1, -0.3], [0.4, 0.0]]
+    assert (whole.regret(u), partial.regret(u)) == pytest.approx((-0.6, -0.6 + 0.25 * 0.6))
+    assert (whole.lower_bound(0.5), partial.lower_bound(0.5)) == pytest.approx((1.5, 1.5 - 0.5 * 0.25 / 4.0))
+    assert repr(whole) == "Certificate(rows=3, features=3, mean_loss=2.25)"
 
 
 @pytest.mark.parametrize("multinomial", [True, False])
