@@ -124,6 +124,27 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
     assert len(set(found)) == 1
 
 
+def test_rows_that_are_wide_at_the_end_lose_their_trees():
+    model = Model("regression", loss="poisson", n_features=20_001)
+    for n, width in ((16, 40), (4, 20_000)):
+        X, y = many_sparse_columns(n, width)
+        model.learn(X, y.astype(float), np.ones(n))
+    assert model.pool.members.growth is not None and model.pool.balance.parts
+    model.freeze()
+    assert model.pool.members.growth is None and not model.pool.balance.parts
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_known_rows_without_events_are_predicted_like_new_ones():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([np.ones(6), rng.normal(size=194)])
+    model = Model("regression", loss="poisson", n_features=2)
+    model.learn(dense(x[:, None]), np.where(np.arange(200) < 6, 0.0, rng.poisson(3.0, 200)), np.ones(200))
+    model.freeze()
+    known, new = model.predict(dense([[1.0], [1.0 + 1e-9]]))[:, 0]
+    assert len(model.pool.contexts) == 2 and known == pytest.approx(new, abs=1e-3)
+
+
 def test_thirty_classes_that_come_one_after_the_other():
     rng = np.random.default_rng(0)
     y = np.minimum(rng.integers(0, 30, 900), np.arange(900) // 10)

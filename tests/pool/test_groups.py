@@ -70,6 +70,8 @@ def test_a_group_that_comes_again_is_no_evidence():
     new, known = again.pool.contexts
     assert new.mixture.base.rounds == once.pool.contexts[0].mixture.base.rounds <= 60
     assert 50 <= known.mixture.top.rounds <= 60  # one row of each group that came again
+    again.learn(dense(X), Labels.of([CLASSES[k] for k in y]), np.ones(400), groups=digests)
+    assert again.pool.known_share > 0.5 and again.pool.context is new  # later groups are expected to be new
 
 
 def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():

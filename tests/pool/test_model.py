@@ -8,6 +8,7 @@ import pytest
 from tests import naive
 from tests.pool.rows import differences
 from tunefree.core import storage
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense, part, table
 from tunefree.explanation.members import Reference
 from tunefree.learners import ALL
@@ -15,7 +16,8 @@ from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool.linear_group import Member, Setting
 from tunefree.pool.model import Model, restored
-from tunefree.pool.targets import Labels
+from tunefree.pool.targets import MANY_CLASSES, Labels, check_room, label_of_row, target_of_row
+from tunefree.pool.views import Steady, transform
 
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
@@ -124,8 +126,37 @@ def test_a_feature_with_the_number_of_a_forgotten_one_is_learned_like_one_with_a
         models.append(model)
     np.testing.assert_array_equal(*predictions)
     if learner == "pool":
-        np.testing.assert_array_equal(*([context.frozen.losses for context in model.pool.contexts] for model in models))
+        frozen = [[context.frozen.losses for context in model.pool.contexts] for model in models]
+        np.testing.assert_array_equal(*frozen)
+        assert np.all(frozen[0])
         references = [Reference.of(model, is_table=True) for model in models]
         np.testing.assert_array_equal(references[0].matrix, models[0].pool.members.matrix(references[0].rows))
         known = [reference.rows.codes for reference in references]
         np.testing.assert_array_equal(np.unique(np.hstack(known), axis=0), [[0, 4], [2, 2], [3, 3], [4, 5]])
+
+
+def learn_with_groups(*are_given):
+    model = Model("classification")
+    for is_given in are_given:
+        groups = np.arange(2, dtype=np.uint64) if is_given else None
+        model.learn(dense([[1.0], [2.0]]), Labels.of(["a", "b"]), np.ones(2), groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "problem"),
+    [
+        (lambda: Model("regression", "nag", view="new"), "unknown view 'new'; choose one of raw, steady"),
+        (lambda: Model("classification", loss="hinge"), "the pool learns probabilities.*name a learner for hinge"),
+        (lambda: Model("regression", view="steady"), "the pool chooses settings, views and averages"),
+        (lambda: learn_with_groups(True, False), "rows learned before had groups; give groups="),
+        (lambda: learn_with_groups(False, True), "rows learned before had no groups; leave groups="),
+        (lambda: transform(Steady.create(2), dense([[1.0]]), np.ones(1)), "rows of 1 dense columns.* has learned 2"),
+        (lambda: target_of_row("many"), "the target 'many' is no finite number"),
+        (lambda: target_of_row(np.inf), "the target inf is no finite number"),
+        (lambda: label_of_row(np.nan), "the label nan is missing"),
+        (lambda: check_room(MANY_CLASSES), "more than 1000 different values"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(attempt, problem):
+    with pytest.raises((DataError, ModelError), match=problem):
+        attempt()

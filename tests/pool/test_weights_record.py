@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.pool.rows import learned, stream
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
 from tunefree.intervals.learning_curve import rows_learned
 from tunefree.pool import balance
-from tunefree.pool.weights_record import MOST, WeightsRecord, estimate_of_record
+from tunefree.pool.weights_record import MOST, WeightsRecord, estimate_of_record, estimated_loss
 
 
 def filled(points):
@@ -101,6 +102,14 @@ def test_estimates_have_the_unit_of_the_losses():
         other = estimate_of_record(recorded(np.random.default_rng(0), factor), N, float(N))
         assert other.loss == pytest.approx(factor * one.loss)
     assert estimate_of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
+
+
+def test_before_the_end_of_a_pass_the_loss_of_the_next_row_is_estimated():
+    model, _ = learned(stream())
+    record, next_row = model.pool.contexts[0].record, float(rows_learned(np.array([301]))[0])
+    assert estimated_loss(model.pool) == pytest.approx(estimate_of_record(record, 300, next_row))
+    model.freeze()
+    assert estimated_loss(model.pool) == pytest.approx(estimate_of_record(record, 300, 300.0))
 
 
 def test_known_rows_count_by_their_share():
