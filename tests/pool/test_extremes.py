@@ -5,7 +5,7 @@ import pytest
 
 from tests.pool.rows import N_FEATURES, bytes_of, restored
 from tunefree import OnlineRegressor, ScInOLRegressor, TuneFreeRegressor
-from tunefree.core.rows import dense, sparse
+from tunefree.core.rows import dense, part, sparse
 from tunefree.generations import inheritance
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
@@ -113,12 +113,7 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
         for X, y in ((narrow, few), (wide, many)):
             for start in range(0, 60, size):
                 stop = min(start + size, 60)
-                piece = sparse(
-                    X.pointers[start : stop + 1] - X.pointers[start],
-                    X.features[8 * start : 8 * stop],
-                    X.values[8 * start : 8 * stop],
-                )
-                model.learn(piece, Labels.of(y[start:stop].tolist()), np.ones(stop - start))
+                model.learn(part(X, start, stop), Labels.of(y[start:stop].tolist()), np.ones(stop - start))
         model.freeze()
         found.append(bytes_of(model))
     assert len(set(found)) == 1
