@@ -105,12 +105,8 @@ def learned(task, learner, X, y, loss=None):
     labels = Labels.of(y) if task == "classification" else y
     model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
     model.reserve(X.shape[1] + 1)
-    predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
-    targets = model.targets_of(labels.codes) if task == "classification" else y
-    evidence = gathered(
-        model.objective, rows.dense(X), targets, np.ones(len(y)), predictions, n_features=X.shape[1] + 1
-    )
-    return model, targets, certify(evidence, model.objective)
+    model.learn(rows.dense(X), labels, np.ones(len(y)))
+    return model, model.targets_of(labels.codes) if task == "classification" else y, model.certificate()
 
 
 def shuffled(X, y):
