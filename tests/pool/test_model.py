@@ -107,15 +107,14 @@ def test_a_late_class_knows_that_it_was_absent():
     assert not weights[1:, 2].any()
 
 
-@pytest.mark.parametrize("learner", ["pool", "newton", "nag"])
-def test_a_feature_with_the_number_of_a_forgotten_one_is_learned_like_one_with_a_number_of_its_own(learner):
+def test_a_feature_with_the_number_of_a_forgotten_one_is_learned_like_one_with_a_number_of_its_own():
     rng, n = np.random.default_rng(0), 1200
     x, codes, row = rng.normal(size=(n, 1)), rng.integers(2, 5, (n, 1)), np.arange(n)[:, None]
     codes = np.where(row < 800, codes, 2 + codes % 2)  # 4 does not come again
     is_late, predictions, models = (row >= 900) & (x > 0.0), [], []
     y = np.where(2.0 * (codes == 4) - 1.5 * is_late + x + rng.normal(size=(n, 1)) > 0.3, "a", "b")[:, 0]
     for number in (4, 5):
-        model = Model("classification", learner, n_features=6, replays=False)
+        model = Model("classification", n_features=6, replays=False)
         X, parts = table(x, [1], np.where(is_late, number, codes)), []
         for start, stop in ((0, 790), (790, 800), (800, n)):  # ten rows wait until they are recorded
             if start == 800 and number == 4:
@@ -125,21 +124,13 @@ def test_a_feature_with_the_number_of_a_forgotten_one_is_learned_like_one_with_a
         predictions.append(np.concatenate([*parts, model.predict(part(X, 800, n))]))
         models.append(model)
     np.testing.assert_array_equal(*predictions)
-    if learner == "pool":
-        frozen = [[context.frozen.losses for context in model.pool.contexts] for model in models]
-        np.testing.assert_array_equal(*frozen)
-        assert np.all(frozen[0])
-        references = [Reference.of(model, is_table=True) for model in models]
-        np.testing.assert_array_equal(references[0].matrix, models[0].pool.members.matrix(references[0].rows))
-        known = [reference.rows.codes for reference in references]
-        np.testing.assert_array_equal(np.unique(np.hstack(known), axis=0), [[0, 4], [2, 2], [3, 3], [4, 5]])
-
-
-def learn_with_groups(*are_given):
-    model = Model("classification")
-    for is_given in are_given:
-        groups = np.arange(2, dtype=np.uint64) if is_given else None
-        model.learn(dense([[1.0], [2.0]]), Labels.of(["a", "b"]), np.ones(2), groups=groups)
+    frozen = [[context.frozen.losses for context in model.pool.contexts] for model in models]
+    np.testing.assert_array_equal(*frozen)
+    assert np.all(frozen[0])
+    references = [Reference.of(model, is_table=True) for model in models]
+    np.testing.assert_array_equal(references[0].matrix, models[0].pool.members.matrix(references[0].rows))
+    known = [reference.rows.codes for reference in references]
+    np.testing.assert_array_equal(np.unique(np.hstack(known), axis=0), [[0, 4], [2, 2], [3, 3], [4, 5]])
 
 
 @pytest.mark.parametrize(
@@ -148,8 +139,6 @@ def learn_with_groups(*are_given):
         (lambda: Model("regression", "nag", view="new"), "unknown view 'new'; choose one of raw, steady"),
         (lambda: Model("classification", loss="hinge"), "the pool learns probabilities.*name a learner for hinge"),
         (lambda: Model("regression", view="steady"), "the pool chooses settings, views and averages"),
-        (lambda: learn_with_groups(True, False), "rows learned before had groups; give groups="),
-        (lambda: learn_with_groups(False, True), "rows learned before had no groups; leave groups="),
         (lambda: transform(Steady.create(2), dense([[1.0]]), np.ones(1)), "rows of 1 dense columns.* has learned 2"),
         (lambda: target_of_row("many"), "the target 'many' is no finite number"),
         (lambda: target_of_row(np.inf), "the target inf is no finite number"),

@@ -77,19 +77,16 @@ def test_no_stream_is_found_that_beats_a_theorem_or_a_certificate(name, stream, 
 
 
 @by_learner
-@given(
-    seed=st.integers(0, 2**32), n=st.integers(1, 300), noise=st.floats(0, 3), growth=st.floats(0, 0.5),
-    kind=st.sampled_from(sorted(LOSSES)),
-)  # fmt: skip
-def test_no_random_stream_beats_a_theorem_or_a_certificate(name, seed, n, noise, growth, kind):
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 300), noise=st.floats(0, 3), growth=st.floats(0, 0.5))
+def test_no_random_stream_beats_a_theorem_or_a_certificate(name, seed, n, noise, growth):
     rng = np.random.default_rng(seed)
     X = rng.standard_t(1.5, size=(n, 3)) * 10.0 ** rng.integers(-3, 4, 3)
     X *= 2.0 ** np.floor(growth * np.minimum(np.arange(n), 100))[:, None]
     u = rng.normal(size=3) * 10.0 ** rng.uniform(-2, 1) / np.abs(X).max(0)
     y = np.where(X @ u + noise * rng.normal(size=n) > 0, 1.0, -1.0)
-    weight = 10.0 ** rng.uniform(-1, 1, n)
+    weight, loss = 10.0 ** rng.uniform(-1, 1, n), LOSSES[rng.choice(sorted(LOSSES))]
     for comparator in (u, 30.0 * u, -u, np.zeros(3)):
-        regret, theorem, certificate = claims(LEARNERS[name](3), LOSSES[kind], X, y, weight, comparator)
+        regret, theorem, certificate = claims(LEARNERS[name](3), loss, X, y, weight, comparator)
         assert regret <= min(theorem, certificate) + 1e-9 * (1.0 + abs(regret) + abs(theorem))
 
 
