@@ -110,6 +110,9 @@ def test_training_by_a_plan(X):
     trained = tunefree.train(X.assign(rich=labels(X)), target="rich", monotone="up=+,down=-")
     assert trained.trained_.plan.monotone == ("up=+", "down=-") and trained.get_params()["monotone"] == SIGNS
     check(trained, X)
+    for parameters in ({"learner": "scinol2"}, {"target": "x", "monotone": ["a=+", "a=-"]}):
+        with pytest.raises(ModelError, match="`monotone`"):
+            tunefree.train(X.assign(y=score(X)), **{"target": "y", "monotone": "up=+"} | parameters)
 
 
 def test_arrays_and_groups(X):
@@ -144,12 +147,6 @@ def test_there_are_two_classes(X):
     with pytest.raises(DataError, match="'c' is a third class"):
         model.partial_fit(X[2:3], three[2:3])
     assert model.partial_fit(X[3:5], three[3:5]).classes_.tolist() == ["a", "b"]
-
-
-@pytest.mark.parametrize("parameters", [{"learner": "scinol2"}, {"target": "x", "monotone": ["a=+", "a=-"]}])
-def test_plans_without_effect(X, parameters):
-    with pytest.raises(ModelError, match="`monotone`"):
-        tunefree.train(X.assign(y=score(X)), **{"target": "y", "monotone": "up=+"} | parameters)
 
 
 @pytest.mark.parametrize("kind", ["boosted", "linear"])

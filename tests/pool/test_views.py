@@ -27,10 +27,6 @@ def shown(view, X, learns=None, cuts=()):
     return X._replace(numbers=np.concatenate(numbers), values=np.concatenate(entries))
 
 
-def state(view):
-    return [np.array(array) for array in view]
-
-
 def assert_same(one, other):
     for left, right in zip(one, other, strict=True):
         np.testing.assert_array_equal(left, right)
@@ -111,7 +107,7 @@ def test_rows_of_weight_0_are_seen_but_not_learned(X, seed):
     seen = shown(one, rows.dense(X), learns).numbers
     np.testing.assert_array_equal(seen[learns > 0], shown(other, rows.dense(X[learns > 0])).numbers)
     assert_same(one, other)
-    before = state(one)
+    before = [np.array(array) for array in one]
     last = shown(one, rows.dense(X), np.zeros(len(X))).numbers
     assert_same(before, one)
     np.testing.assert_array_equal(last, shown(one, rows.dense(X), np.zeros(len(X)), cuts=(len(X) // 2,)).numbers)

@@ -113,16 +113,11 @@ def learned(task, learner, X, y, loss=None):
     return model, model.targets_of(labels.codes) if task == "classification" else y, model.certificate()
 
 
-def shuffled(X, y):
-    order = np.random.default_rng(0).permutation(len(y))
-    return np.asarray(X, np.float64)[order], np.asarray(y)[order]
-
-
 def data_set(name):
-    if name == "digits":
-        X, y = shuffled(*datasets.load_digits(return_X_y=True))
-        return X[:300, 20:30], y[:300] % 4
-    return shuffled(*getattr(datasets, f"load_{name}")(return_X_y=True))
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = np.asarray(X, np.float64)[order], y[order]
+    return (X[:300, 20:30], y[:300] % 4) if name == "digits" else (X, y)
 
 
 CASES = [
