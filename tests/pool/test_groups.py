@@ -29,9 +29,8 @@ def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: in
     for start, stop in zip(starts, [*starts[1:], len(y)], strict=True):
         rows = slice(start, stop)
         labels = Labels.of([CLASSES[k] for k in y[rows]])
-        model.learn(
-            dense(X[rows]), labels, np.ones(stop - start), groups=None if of_groups is None else of_groups[rows]
-        )
+        some = None if of_groups is None else of_groups[rows]
+        model.learn(dense(X[rows]), labels, np.ones(stop - start), groups=some)
     model.freeze()
     return model
 

@@ -50,9 +50,8 @@ def test_standard_errors_are_those_of_means_of_units():
     assert rows.tolist() == [200, 200]
     half = WeightsRecord(1)
     asleep = np.repeat(np.arange(50) % 2 == 0, 4)
-    half.observe(
-        np.column_stack([np.where(asleep, np.nan, losses[:, 0]), losses[:, 1]]), np.ones(200), np.arange(0, 200, 4)
-    )
+    of_both = np.column_stack([np.where(asleep, np.nan, losses[:, 0]), losses[:, 1]])
+    half.observe(of_both, np.ones(200), np.arange(0, 200, 4))
     awake = losses[~asleep][::4, 0]  # who sleeps has no unit
     np.testing.assert_allclose(half.totals()[1][0], awake.std(ddof=1) / np.sqrt(25))
 
