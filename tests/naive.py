@@ -9,7 +9,7 @@ values in the place of rows.
 import numpy as np
 
 
-def _over(numerator, denominator):
+def over(numerator, denominator):
     """0/0 = 0, as the papers have it."""
     return np.divide(
         numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0
@@ -26,13 +26,13 @@ def scinol1(rows, slope, n_outputs, bounds, epsilon=1.0):
         M = np.maximum(M, np.abs(x))
         with np.errstate(divide="ignore", invalid="ignore"):
             beta = np.where(x != 0, np.minimum(beta, epsilon * (S2 + M**2) / (x**2 * (t + 1))), beta)
-        theta = _over(G, np.sqrt(S2 + M**2))
-        w = _over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
+        theta = over(G, np.sqrt(S2 + M**2))
+        w = over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
         margins[t] = (w * row[:, None]).sum(0)
         g = slope(t, margins[t]) / bound
         G, S2 = G - g * x, S2 + (g * x) ** 2
-    theta = _over(G, np.sqrt(S2 + M**2))
-    return margins, _over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
+    theta = over(G, np.sqrt(S2 + M**2))
+    return margins, over(beta * np.sign(theta) * (np.exp(np.abs(theta) / 2) - 1), 2 * np.sqrt(S2 + M**2))
 
 
 def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
@@ -43,13 +43,13 @@ def scinol2(rows, slope, n_outputs, bounds, epsilon=1.0):
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
         M = np.maximum(M, np.abs(x))
-        theta = _over(G, np.sqrt(S2 + M**2))
-        w = _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
+        theta = over(G, np.sqrt(S2 + M**2))
+        w = over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
         margins[t] = (w * row[:, None]).sum(0)
         g = slope(t, margins[t]) / bound
         G, S2, eta = G - g * x, S2 + (g * x) ** 2, eta - g * x * w
-    theta = _over(G, np.sqrt(S2 + M**2))
-    return margins, _over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
+    theta = over(G, np.sqrt(S2 + M**2))
+    return margins, over(np.sign(theta) * np.minimum(np.abs(theta), 1) * eta, 2 * np.sqrt(S2 + M**2))
 
 
 def pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
@@ -81,13 +81,13 @@ def coordinate_pistol(rows, slope, n_outputs, bounds, a=3.0, b=1.0):
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
         M = np.maximum(M, bound * np.abs(x))
-        alpha = a * (1 + _over(A, M))
-        w = _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
+        alpha = a * (1 + over(A, M))
+        w = over(g, M**2) * b / alpha * np.exp(over(g**2, M**2) / (2 * alpha))
         margins[t] = (w * x).sum(0)
         s = slope(t, margins[t])
         g, A = g - s * x, A + np.abs(s * x)
-    alpha = a * (1 + _over(A, M))
-    return margins, _over(g, M**2) * b / alpha * np.exp(_over(g**2, M**2) / (2 * alpha))
+    alpha = a * (1 + over(A, M))
+    return margins, over(g, M**2) * b / alpha * np.exp(over(g**2, M**2) / (2 * alpha))
 
 
 def nag(rows, slope, n_outputs, bounds, eta=0.5):
@@ -98,12 +98,12 @@ def nag(rows, slope, n_outputs, bounds, eta=0.5):
     for i, (row, weight) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
         larger = np.maximum(s, np.abs(x))
-        w, s = w * _over(s, larger), larger
+        w, s = w * over(s, larger), larger
         margins[i] = (w * x).sum(0)
-        t, N = t + weight, N + weight * (_over(x, s) ** 2).sum()
+        t, N = t + weight, N + weight * (over(x, s) ** 2).sum()
         g = slope(i, margins[i])
         G = G + (g * x) ** 2
-        w = w - _over(eta * np.sqrt(_over(t, N)) * g * x, s * np.sqrt(G))
+        w = w - over(eta * np.sqrt(over(t, N)) * g * x, s * np.sqrt(G))
     return margins, w
 
 
@@ -114,7 +114,7 @@ def sfmd(rows, slope, n_outputs, bounds, eta=1.0):
     margins, w = np.zeros((n, n_outputs)), np.zeros((d, n_outputs))
 
     def weights():
-        return _over(eta * G, np.sqrt(d) * M**2 * np.sqrt(L**2 + S))
+        return over(eta * G, np.sqrt(d) * M**2 * np.sqrt(L**2 + S))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
@@ -122,7 +122,7 @@ def sfmd(rows, slope, n_outputs, bounds, eta=1.0):
         w = weights()
         margins[t] = (w * x).sum(0)
         g = slope(t, margins[t])
-        G, S = G - g * x, S + _over((g * x) ** 2, M**2)
+        G, S = G - g * x, S + over((g * x) ** 2, M**2)
     return margins, weights()
 
 
@@ -148,8 +148,8 @@ def cocob_original(rows, slope, n_outputs, bounds):
     margins = np.zeros((n, n_outputs))
 
     def weights():
-        sigmoid = 1 / (1 + np.exp(-2 * _over(theta, A + L)))
-        return _over(L + R, L) * (2 * sigmoid - 1)
+        sigmoid = 1 / (1 + np.exp(-2 * over(theta, A + L)))
+        return over(L + R, L) * (2 * sigmoid - 1)
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = row[:, None]
@@ -168,7 +168,7 @@ def kotlowski(rows, slope, n_outputs, bounds, alpha=9 / 8, epsilon=1.0):
     margins = np.zeros((n, n_outputs))
 
     def weights(t, x):
-        return epsilon / (t * d) * _over(h, alpha * S2) * np.exp(_over(h**2 + x**2, 2 * alpha * S2))
+        return epsilon / (t * d) * over(h, alpha * S2) * np.exp(over(h**2 + x**2, 2 * alpha * S2))
 
     for t, (row, bound) in enumerate(zip(rows, bounds, strict=True)):
         x = bound * row[:, None]
@@ -227,7 +227,7 @@ def adagrad(rows, slope, n_outputs, bounds, eta=0.5):
     def step(t, x, g):
         nonlocal squares
         squares = squares + (g * x) ** 2
-        return -eta * _over(g * x, np.sqrt(squares))
+        return -eta * over(g * x, np.sqrt(squares))
 
     return _gradient_descent(rows, slope, n_outputs, step)
 

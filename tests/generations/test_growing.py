@@ -8,7 +8,8 @@ import pytest
 from tests.extending import as_before, run_page
 from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, grow, numbers, problem
 from tunefree.compiled import functions
-from tunefree.generations import kinds, trees
+from tunefree.core.errors import ModelError
+from tunefree.generations import kinds, linear, trees
 from tunefree.generations.columns import digests_of
 from tunefree.generations.linear import STRENGTHS
 from tunefree.generations.problem import Problem
@@ -103,6 +104,16 @@ def test_a_file_gives_the_same_model(kind, task):
     again = from_file(type(model), arrays_in_file(model), 5)
     assert (again.apply(X)[1] == model.apply(X)[1]).all()
     assert again.n_outputs == model.n_outputs and again.n_leaves == model.n_leaves
+    if kind == "linear":
+        with pytest.raises(ModelError, match="a linear generation in the file is damaged"):
+            from_file(type(model), arrays_in_file(model), 4)
+
+
+def test_linear_models_of_too_many_weights_are_not_grown(monkeypatch):
+    monkeypatch.setattr(linear, "MOST_WEIGHTS", 5)
+    assert grow("linear", problem("numbers"), 0) is None and grow("linear", problem("two"), 0) is not None
+    monkeypatch.setattr(linear, "MOST_PRODUCTS", 5)
+    assert grow("linear", problem("two"), 0) is None
 
 
 @pytest.mark.parametrize("strength", [0.1, 10.0])

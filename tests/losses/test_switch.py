@@ -112,12 +112,8 @@ def answers_of(function, objective, n_outputs):
     """What the functions of an objective answer in some streams of hostile rows, and the objectives after these."""
     rows, after = drawn(objective, n_outputs), []
     n, width = rows.margins.shape
-    scales, answers, loss, slopes = (
-        np.empty((n, 3)),
-        np.full((n, 3, width), 7.0),
-        np.empty(n),
-        np.full((n, 2, width), 7.0),
-    )
+    scales, answers = np.empty((n, 3)), np.full((n, 3, width), 7.0)
+    loss, slopes = np.empty(n), np.full((n, 2, width), 7.0)
     for start in range(0, n, ROWS_OF_A_STREAM):
         some, other = slice(start, start + ROWS_OF_A_STREAM), objective.copied()
         of_rows = rows.y[some], rows.weight[some], rows.margins[some], rows.at[some]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.mixing.twin import run, twin_of
 from tunefree.compiled import functions
 from tunefree.core.part import restored
 from tunefree.mixing.classes import MOST_BIASED
+from tunefree.mixing.gradients import Rule
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -65,6 +67,23 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
         assert np.array_equal(each(mixture, members), each(other, members))
     rest = members[150:], y[150:], weight[150:]
     assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
+
+
+@kinds
+def test_derivatives_are_those_of_quotients(kind):
+    members, y, weight = stream(kind, 300, 4)
+    mixture, _ = learned(kind, members, y, weight)
+    rows = members[[9, 50, 99, 100]]  # in row 100 all sleep
+    margins, derivatives = Rule.of(mixture, is_over=True).linearised(rows)
+    predicted, n_classes = mixture.predict(rows, is_over=True), of_kind(kind)[0]
+    if n_classes:
+        predicted = predicted[:, 1:] - predicted[:, :1] if n_classes == 2 else predicted - predicted.mean(1)[:, None]
+    np.testing.assert_allclose(margins, predicted, rtol=1e-9, atol=1e-9)
+    for member, output in itertools.product(range(N_MEMBERS), {0, max(n_classes - 1, 0)}):
+        step = 1e-6 * (np.arange(N_MEMBERS) == member)[:, None] * (np.arange(rows.shape[2]) == output)
+        above, below = (Rule.of(mixture, is_over=True).margins(rows + sign * step) for sign in (1.0, -1.0))
+        expected = derivatives()[:, :, member, output]
+        np.testing.assert_allclose((above - below) / 2e-6, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_where_classes_become_many_corrections_lose_their_biases():

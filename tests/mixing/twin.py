@@ -157,15 +157,18 @@ class Numbers:
         mixed = (self.top.means if is_over else self.top.w) @ self.candidates
         if weight > 0:
             self.scale = 0.5 / self.typical[0] if self.typical[0] > 0 else 0.0
-            for c, (own, step) in enumerate(zip(self.learners, steps, strict=True)):
-                steep = self.loss.slope(y, step) * self.residual * self.scale
-                bend = self.loss.curvature(y, step) * self.residual**2 * self.scale
-                clipped = np.clip(steep, -bounds[c], bounds[c])
-                self.steepest[c] = max(bounds[c], abs(steep))
-                trace = bend if bend > 0 else clipped**2
-                own.learn(clipped * x, float(trace * (x @ x)), weight, bounds[c])
+            self.correct(y, weight, bounds, steps, self.residual * self.scale, self.residual**2 * self.scale)
             self.learn(members, y, weight, base, mixed)
         return mixed
+
+    def correct(self, y, weight, bounds, predictions, slope_unit, curvature_unit):
+        """Let the corrections learn a row, from the derivatives at their predictions."""
+        for c, (own, predicted) in enumerate(zip(self.learners, predictions, strict=True)):
+            steep, bend = self.loss.slope(y, predicted) * slope_unit, self.loss.curvature(y, predicted) * curvature_unit
+            clipped = np.clip(steep, -bounds[c], bounds[c])
+            self.steepest[c] = max(bounds[c], abs(steep))
+            trace = bend if bend > 0 else clipped**2
+            own.learn(clipped * self.x, float(trace * (self.x @ self.x)), weight, bounds[c])
 
     def learn(self, members, y, weight, base, mixed):
         rate = 3 / (max((self.base.rounds + 1) / weight, 1) + 2)
@@ -218,13 +221,7 @@ class Rates(Numbers):
         mixed = np.log((self.top.means if is_over else self.top.w) @ np.exp(self.candidates))
         if weight > 0:
             scale = 1 / self.residual**2 if has_unit else 0.0
-            for c, own in enumerate(self.learners):
-                steep = self.loss.slope(y, self.candidates[1 + c]) * scale
-                bend = self.loss.curvature(y, self.candidates[1 + c]) * scale
-                clipped = np.clip(steep, -bounds[c], bounds[c])
-                self.steepest[c] = max(bounds[c], abs(steep))
-                trace = bend if bend > 0 else clipped**2
-                own.learn(clipped * x, float(trace * (x @ x)), weight, bounds[c])
+            self.correct(y, weight, bounds, self.candidates[1:], scale, scale)
             residual, rate = self.residual, 3 / (max((self.base.rounds + 1) / weight, 1) + 2)
             self.learn(members, y, weight, base, mixed)
             mean = np.exp(base)

@@ -77,6 +77,15 @@ def _table(rng: np.random.Generator, n: int) -> list[Any]:
     return [table(numbers, [1, 2], codes, code_columns=[2])]
 
 
+def _words(rng: np.random.Generator, n: int) -> list[Any]:
+    """A table of numbers, categories of which one is mostly missing, and words."""
+    codes = np.column_stack([rng.integers(4, 9, n), np.where(rng.random(n) < 0.2, 9, 0)])
+    counts = rng.integers(0, 4, n)
+    features = [10 + rng.permutation(6)[:count] for count in counts]
+    words = sparse(np.append(0, np.cumsum(counts)), np.concatenate([[], *features]), rng.random(counts.sum()))
+    return [table(_numbers(rng, n)[:, :3], [1, 2, 3], codes, words)]
+
+
 def _late_columns(rng: np.random.Generator, n: int) -> list[Any]:
     """As a table's encoder has them: a late column of categories is one more of codes, numbers are sparse entries."""
     numbers, codes = rng.normal(size=(n, 3)), np.stack([3 + rng.integers(0, 4, n), 8 + rng.integers(0, 3, n)], 1)
@@ -99,6 +108,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], list[Any]]] = {
     "missing": _missing,
     "sparse": _sparse,
     "table": _table,
+    "words": _words,
     "late columns": _late_columns,
     "one-hot": _one_hot,
 }

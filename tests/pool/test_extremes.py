@@ -5,10 +5,11 @@ import pytest
 
 from tests.pool.rows import N_FEATURES, bytes_of, restored
 from tunefree import OnlineRegressor, ScInOLRegressor, TuneFreeRegressor
-from tunefree.core.rows import dense, sparse
+from tunefree.core.rows import dense, part, sparse
 from tunefree.generations import inheritance
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
+from tunefree.pool.weights_record import estimated_loss
 
 LOSSES = ("square", "absolute", "quantile:0.9", "absolute-power:1.5", "epsilon-insensitive:0.1", "huber:1")
 
@@ -31,10 +32,14 @@ def losses_of(y):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17])
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_few_rows(task, n):
+@pytest.mark.parametrize(
+    ("task", "loss"), [("classification", None), ("regression", "square"), ("regression", "poisson")]
+)
+def test_few_rows(task, loss, n):
     X = np.arange(2.0 * n).reshape(n, 2)
-    fitted(dense(X), [("a", "b")[i % 2] for i in range(n)] if task == "classification" else X[:, 0], task)
+    y = [("a", "b")[i % 2] for i in range(n)] if task == "classification" else X[:, 0]
+    model, _ = fitted(dense(X), y, task, loss=loss)
+    assert estimated_loss(model.pool) is None or n > 10
 
 
 def test_no_row_at_all():
@@ -108,15 +113,31 @@ def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
         for X, y in ((narrow, few), (wide, many)):
             for start in range(0, 60, size):
                 stop = min(start + size, 60)
-                piece = sparse(
-                    X.pointers[start : stop + 1] - X.pointers[start],
-                    X.features[8 * start : 8 * stop],
-                    X.values[8 * start : 8 * stop],
-                )
-                model.learn(piece, Labels.of(y[start:stop].tolist()), np.ones(stop - start))
+                model.learn(part(X, start, stop), Labels.of(y[start:stop].tolist()), np.ones(stop - start))
         model.freeze()
         found.append(bytes_of(model))
     assert len(set(found)) == 1
+
+
+def test_rows_that_are_wide_at_the_end_lose_their_trees():
+    model = Model("regression", loss="poisson", n_features=20_001)
+    for n, width in ((16, 40), (4, 20_000)):
+        X, y = many_sparse_columns(n, width)
+        model.learn(X, y.astype(float), np.ones(n))
+    assert model.pool.members.growth is not None and model.pool.balance.parts
+    model.freeze()
+    assert model.pool.members.growth is None and not model.pool.balance.parts
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_known_rows_without_events_are_predicted_like_new_ones():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([np.ones(6), rng.normal(size=194)])
+    model = Model("regression", loss="poisson", n_features=2)
+    model.learn(dense(x[:, None]), np.where(np.arange(200) < 6, 0.0, rng.poisson(3.0, 200)), np.ones(200))
+    model.freeze()
+    known, new = model.predict(dense([[1.0], [1.0 + 1e-9]]))[:, 0]
+    assert len(model.pool.contexts) == 2 and known == pytest.approx(new, abs=1e-3)
 
 
 def test_thirty_classes_that_come_one_after_the_other():

@@ -1,8 +1,10 @@
 """Groups: what is predicted of them, what is evidence, and what decides how a pool predicts."""
 
 import numpy as np
+import pytest
 
 from tests.pool.rows import bytes_of
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part, sparse
 from tunefree.pool import groups
 from tunefree.pool.model import Model, restored
@@ -27,9 +29,8 @@ def learned(X: np.ndarray, y: np.ndarray, of_groups: np.ndarray | None, size: in
     for start, stop in zip(starts, [*starts[1:], len(y)], strict=True):
         rows = slice(start, stop)
         labels = Labels.of([CLASSES[k] for k in y[rows]])
-        model.learn(
-            dense(X[rows]), labels, np.ones(stop - start), groups=None if of_groups is None else of_groups[rows]
-        )
+        some = None if of_groups is None else of_groups[rows]
+        model.learn(dense(X[rows]), labels, np.ones(stop - start), groups=some)
     model.freeze()
     return model
 
@@ -70,6 +71,8 @@ def test_a_group_that_comes_again_is_no_evidence():
     new, known = again.pool.contexts
     assert new.mixture.base.rounds == once.pool.contexts[0].mixture.base.rounds <= 60
     assert 50 <= known.mixture.top.rounds <= 60  # one row of each group that came again
+    again.learn(dense(X), Labels.of([CLASSES[k] for k in y]), np.ones(400), groups=digests)
+    assert again.pool.known_share > 0.5 and again.pool.context is new  # later groups are expected to be new
 
 
 def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():
@@ -124,3 +127,6 @@ def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():
     model = Model("classification", classes=CLASSES)
     model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=digests)
     assert model.pool.contexts[0].mixture.base.rounds >= 40
+    for given, others, problem in ((digests, None, "give groups="), (None, digests, "leave groups= out")):
+        with pytest.raises(ModelError, match=problem):
+            learned(X, y, given).learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=others)

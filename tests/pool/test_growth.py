@@ -5,10 +5,13 @@ import pytest
 
 from tests.pool.rows import learned, stream
 from tunefree.core import threads
+from tunefree.core.rows import dense
 from tunefree.generations.clocks import Event
 from tunefree.generations.generation import Generation
+from tunefree.pool.model import Model
 from tunefree.pool.slots import TREES, WHOLE
-from tunefree.pool.windows import Window
+from tunefree.pool.targets import Labels
+from tunefree.pool.windows import BLOCK, Window
 
 BIRTH = 91  # rows after which a generation is grown on all of them, and predicts at once
 
@@ -33,6 +36,16 @@ def test_a_window_sleeps_longer_after_each_failure_in_a_row():
         window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
         waits.append((window.birth - rows) // 2048)
     assert waits == [1, 2, 1, 1, 2, 1, 4]
+
+
+def test_a_rise_of_the_loss_wakes_windows():
+    rng, n = np.random.default_rng(0), 10 * BLOCK
+    x = rng.normal(size=(n, 1))
+    y = x[:, 0] + 0.5 * rng.normal(size=n) > 0.0
+    y[-BLOCK:] ^= True
+    model = Model("classification", n_features=2, classes=[False, True])
+    model.learn(dense(x), Labels([False, True], y.astype(int)), np.ones(n))
+    assert [window.birth - n for window in model.pool.members.growth.windows] == [1024, 8192]
 
 
 def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_memory(monkeypatch):

@@ -1,6 +1,5 @@
 """Rows whose features, columns and classes grow: training ends, and the model is used and resumed."""
 
-import csv
 import json
 import random
 
@@ -26,14 +25,11 @@ def margins(trained, source):
 
 def test_a_category_that_goes_on_growing(tmp_path):
     """Frozen copies predict rows with features beyond all that were learned, before any feature had no slot."""
-    drawn, path = random.Random(0), tmp_path / "c.csv"
-    with path.open("w") as file:
-        rows = csv.writer(file)
-        rows.writerow(["amount", "user", "label"])
-        for i in range(16_000):
-            amount, user = drawn.gauss(0, 1), drawn.randrange(500 if i < 10_000 else 1500)
-            rows.writerow([amount, f"u{user}", int(amount + drawn.gauss(0, 1) > 0)])
-    trained = train(open_source(str(path)), Plan(target="label"))
+    drawn, rows = random.Random(0), []
+    for i in range(16_000):
+        amount, user = drawn.gauss(0, 1), drawn.randrange(500 if i < 10_000 else 1500)
+        rows.append({"amount": amount, "user": f"u{user}", "label": int(amount + drawn.gauss(0, 1) > 0)})
+    trained = train(written(tmp_path / "c.jsonl", rows), Plan(target="label"))
     assert trained.model.linear.n_slots(trained.model.n_features) > occurrences.FIRST and trained.progress.complete
 
 

@@ -8,13 +8,16 @@ import pytest
 from tests import naive
 from tests.pool.rows import differences
 from tunefree.core import storage
-from tunefree.core.rows import dense, part
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import dense, part, table
+from tunefree.explanation.members import Reference
 from tunefree.learners import ALL
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool.linear_group import Member, Setting
 from tunefree.pool.model import Model, restored
-from tunefree.pool.targets import Labels
+from tunefree.pool.targets import MANY_CLASSES, Labels, check_room, label_of_row, target_of_row
+from tunefree.pool.views import Steady, transform
 
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
@@ -102,3 +105,47 @@ def test_a_late_class_knows_that_it_was_absent():
     weights, units = member.weights(5)
     np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(400), rtol=1e-12)
     assert not weights[1:, 2].any()
+
+
+def test_a_feature_with_the_number_of_a_forgotten_one_is_learned_like_one_with_a_number_of_its_own():
+    rng, n = np.random.default_rng(0), 1200
+    x, codes, row = rng.normal(size=(n, 1)), rng.integers(2, 5, (n, 1)), np.arange(n)[:, None]
+    codes = np.where(row < 800, codes, 2 + codes % 2)  # 4 does not come again
+    is_late, predictions, models = (row >= 900) & (x > 0.0), [], []
+    y = np.where(2.0 * (codes == 4) - 1.5 * is_late + x + rng.normal(size=(n, 1)) > 0.3, "a", "b")[:, 0]
+    for number in (4, 5):
+        model = Model("classification", n_features=6, replays=False)
+        X, parts = table(x, [1], np.where(is_late, number, codes)), []
+        for start, stop in ((0, 790), (790, 800), (800, n)):  # ten rows wait until they are recorded
+            if start == 800 and number == 4:
+                model.predictor.forget(np.array([4]))
+            parts.append(model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))[0])
+        model.freeze()
+        predictions.append(np.concatenate([*parts, model.predict(part(X, 800, n))]))
+        models.append(model)
+    np.testing.assert_array_equal(*predictions)
+    frozen = [[context.frozen.losses for context in model.pool.contexts] for model in models]
+    np.testing.assert_array_equal(*frozen)
+    assert np.all(frozen[0])
+    references = [Reference.of(model, is_table=True) for model in models]
+    np.testing.assert_array_equal(references[0].matrix, models[0].pool.members.matrix(references[0].rows))
+    known = [reference.rows.codes for reference in references]
+    np.testing.assert_array_equal(np.unique(np.hstack(known), axis=0), [[0, 4], [2, 2], [3, 3], [4, 5]])
+
+
+@pytest.mark.parametrize(
+    ("attempt", "problem"),
+    [
+        (lambda: Model("regression", "nag", view="new"), "unknown view 'new'; choose one of raw, steady"),
+        (lambda: Model("classification", loss="hinge"), "the pool learns probabilities.*name a learner for hinge"),
+        (lambda: Model("regression", view="steady"), "the pool chooses settings, views and averages"),
+        (lambda: transform(Steady.create(2), dense([[1.0]]), np.ones(1)), "rows of 1 dense columns.* has learned 2"),
+        (lambda: target_of_row("many"), "the target 'many' is no finite number"),
+        (lambda: target_of_row(np.inf), "the target inf is no finite number"),
+        (lambda: label_of_row(np.nan), "the label nan is missing"),
+        (lambda: check_room(MANY_CLASSES), "more than 1000 different values"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(attempt, problem):
+    with pytest.raises((DataError, ModelError), match=problem):
+        attempt()

@@ -12,7 +12,6 @@ from tunefree.core import threads
 from tunefree.core.rows import Block, part, rows_at, sparse, table
 from tunefree.pool.model import Model, published
 from tunefree.pool.slots import LATEST_LINEAR_ROWS
-from tunefree.pool.targets import Labels
 
 N = 100  # rows of most streams
 EVENTS = (16, 23, 32, 45, 64, 91)  # births
@@ -20,19 +19,18 @@ LONG = 4700  # rows that have a trial of the short window, and a birth that take
 
 # Quick are all targets of tables, and of each kind of rows those that change most: a late class.
 QUICK = {("table", targets) for targets in TARGETS} | {(kind, "late") for kind in KINDS}
-each_kind_and_target = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize(
     ("kind", "targets"),
     [pytest.param(*pair, marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in product(KINDS, TARGETS)],
 )
-
-
-@each_kind_and_target
 def test_any_cut_into_batches_makes_the_same_model(kind, targets):
     rows, rng = stream(kind, targets, N), np.random.default_rng(7)
     rows = rows._replace(weight=np.where(rng.random(N) < 0.1, 0.0, rng.uniform(0.5, 2.0, N)))
     whole, losses = learned(rows)
     assert whole.pool.n_known > 0 or kind != "table"
-    (new, _, _), *_ = stream(kind, targets, N, seed=1).pieces(10**6)
+    *_, (new, _, _) = stream(kind, targets, N, seed=1).pieces(10**6)
     for size in (1, 33):
         cut, of_rows = learned(rows, size)
         assert cut.pool.single_rows.rows or size > 1 or targets == "late"
@@ -42,6 +40,21 @@ def test_any_cut_into_batches_makes_the_same_model(kind, targets):
     for model in (cut, whole):
         model.freeze()
     assert differences(cut, whole) == []
+    before, together = bytes_of(whole), whole.predict(new)
+    alone = np.concatenate([whole.predict(part(new, i, i + 1)) for i in range(len(together))])
+    assert alone.tobytes() == together.tobytes() and bytes_of(whole) == before
+
+
+def saved_at(rows, numbers):
+    """What a model of a stream is if it is saved, and restored, after each of these numbers of rows."""
+    model, start = blank(rows), 0
+    for stop in (*numbers, rows.starts[-1]):
+        for piece in rows.pieces(10**6, start, stop):
+            model.learn(*piece)
+        again, start = restored(model), stop
+        assert differences(again, model) == []
+        model = again
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +82,7 @@ def test_threads_and_batches_of_a_long_stream(long_run, threads_at_most, size):
 def test_saved_around_births_takeovers_and_trials_of_a_long_stream(long_run):
     rows, expected, _ = long_run
     saves = (2895, 2896, 2897, 3257, 3258, 3259, 4095, 4096, 4097, 4351, 4352, 4353, 4607, 4608, 4609)
-    model, start = blank(rows), 0
-    for stop in (*saves, LONG):
-        for piece in rows.pieces(10**6, start, stop):
-            model.learn(*piece)
-        again, start = restored(model), stop
-        assert differences(again, model) == []
-        model = again
+    model = saved_at(rows, saves)
     model.freeze()
     assert differences(model, expected) == []
 
@@ -83,19 +90,8 @@ def test_saved_around_births_takeovers_and_trials_of_a_long_stream(long_run):
 @pytest.mark.parametrize(("kind", "targets"), [("table", "late"), ("late columns", "numbers")])
 def test_saved_at_a_birth_it_goes_on_as_if_it_had_not_been(kind, targets):
     rows = stream(kind, targets, N)
-    expected, _ = learned(rows)
-    (new, _, _), *_ = stream(kind, targets, N, seed=1).pieces(10**6)
-    model, start = blank(rows), 0
-    for stop in sorted({at + more for at in EVENTS for more in (-1, 0, 1)}):
-        for piece in rows.pieces(10**6, start, stop):
-            model.learn(*piece)
-        again, start = restored(model), stop
-        assert differences(again, model) == []
-        assert restored(again).predict(new).tobytes() == restored(model).predict(new).tobytes()
-        model = again
-    for piece in rows.pieces(10**6, start):
-        model.learn(*piece)
-    assert differences(model, expected) == []
+    model = saved_at(rows, sorted({at + more for at in EVENTS for more in (-1, 0, 1)}))
+    assert differences(model, learned(rows)[0]) == []
 
 
 @pytest.mark.parametrize("targets", ["late", "numbers"])
@@ -110,45 +106,7 @@ def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
     assert differences(again, model) == []
 
 
-@each_kind_and_target
-def test_a_row_alone_is_predicted_as_in_a_batch(kind, targets):
-    model, _ = learned(stream(kind, targets, N))
-    model.freeze()
-    before = bytes_of(model)
-    *_, (X, _, _) = stream(kind, targets, N, seed=1).pieces(10**6)
-    together = model.predict(X)
-    alone = np.concatenate([model.predict(part(X, i, i + 1)) for i in range(len(together))])
-    assert alone.tobytes() == together.tobytes()
-    assert bytes_of(model) == before
-
-
 N_NEW = 40
-
-
-def rows_of(n: int, seed: int, has_words: bool = True) -> Block:
-    """Rows of a table with numbers, some of them missing, categories, and words."""
-    rng = np.random.default_rng(seed)
-    codes = np.column_stack([rng.integers(4, 9, n), np.where(rng.random(n) < 0.2, 9, 0)])
-    counts = rng.integers(0, 4, n) if has_words else np.zeros(n, int)
-    features = [10 + rng.permutation(8)[:count] for count in counts]
-    words = sparse(np.append(0, np.cumsum(counts)), np.concatenate([[], *features]), rng.random(counts.sum()))
-    return table(rng.normal(size=(n, 3)), [1, 2, 3], codes, words)
-
-
-def targets_of(X: Block, n_classes: int) -> np.ndarray:
-    scores = X.numbers[:, 0] + 0.5 * (X.codes[:, 0] == 5)
-    return np.digitize(scores, np.linspace(-0.5, 0.5, n_classes - 1)) if n_classes else 100.0 + 3.0 * scores
-
-
-def model_of(n_classes: int, X: Block) -> Model:
-    model = Model("classification" if n_classes else "regression")
-    learn(model, n_classes, X)
-    return model
-
-
-def learn(model: Model, n_classes: int, X: Block) -> None:
-    y = targets_of(X, n_classes)
-    model.learn(X, Labels.of(y.tolist()) if n_classes else y, np.ones(len(y)))
 
 
 def check(model: Model, X: Block) -> None:
@@ -164,36 +122,38 @@ def check(model: Model, X: Block) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "n"), [(0, 20), (2, 20), (3, 20), (0, 700), (2, 700), (3, 700), (2, LATEST_LINEAR_ROWS + 100)]
+    ("targets", "n"),
+    [*product(("numbers", "two", "three"), (20, 700)), ("two", LATEST_LINEAR_ROWS + 100)],
 )
-def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
-    model = model_of(n_classes, rows_of(n, 1))
-    check(model, rows_of(N_NEW, 2))
-    other, new = copy.deepcopy(model), rows_of(N_NEW, 6)
-    for i in range(N_NEW):
-        learn(other, n_classes, part(new, i, i + 1))
-    learn(model, n_classes, new)
-    assert other.predict(new).tobytes() == model.predict(new).tobytes()
-    check(published(model), rows_of(N_NEW, 3))
+def test_a_row_has_the_bits_of_many(targets: str, n: int) -> None:
+    model, _ = learned(stream("words", targets, n))
+    first, second, third, last, new = (stream("words", targets, N_NEW, seed) for seed in range(1, 6))
+    check(model, first.blocks[0])
+    other = copy.deepcopy(model)
+    for each, size in ((other, 1), (model, N_NEW)):
+        for piece in new.pieces(size):
+            each.learn(*piece)
+    assert other.predict(new.blocks[0]).tobytes() == model.predict(new.blocks[0]).tobytes()
+    check(published(model), second.blocks[0])
     model.freeze()
-    check(model, rows_of(N_NEW, 4))
-    model.reduce()
-    check(model, rows_of(N_NEW, 5))
+    check(model, third.blocks[0])
+    for _ in range(2):  # a reduced model can be reduced again
+        model.reduce()
+        check(model, last.blocks[0])
 
 
-@pytest.mark.parametrize("n_classes", [0, 2])
-def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
+@pytest.mark.parametrize("targets", ["numbers", "two"])
+def test_rows_that_are_recorded_later_are_copies(targets: str) -> None:
     """Whoever passes arrays may write over them."""
-    task = "classification" if n_classes else "regression"
-    X, models = rows_of(200, 1, has_words=False), [Model(task) for _ in range(2)]
-    targets, numbers = targets_of(X, n_classes), np.array(X.numbers)
-    row = X._replace(numbers=np.empty((1, 3)), codes=X.codes[:1], pointers=X.pointers[:2])
+    rows = stream("table", targets, 200)
+    X, models = rows.blocks[0], [blank(rows) for _ in range(2)]
+    row = X._replace(numbers=np.empty((1, 2)), codes=X.codes[:1], pointers=X.pointers[:2])
     weight, y = np.ones(1), np.ones(1)
     for i in range(200):
-        row.numbers[:], weight[:], y[:] = numbers[i], 1.0 + i % 3, targets[i]
-        models[0].learn(row, Labels.of([targets[i]]) if n_classes else y, weight)
-        of_copies = Labels.of([targets[i]]) if n_classes else y.copy()
-        models[1].learn(rows_at(row, np.zeros(1, int)), of_copies, weight.copy())
+        row.numbers[:], weight[:], label = X.numbers[i], 1.0 + i % 3, rows.labels(i, i + 1)
+        y[:] = label if targets == "numbers" else 0.0
+        models[0].learn(row, y if targets == "numbers" else label, weight)
+        models[1].learn(rows_at(row, np.zeros(1, int)), label, weight.copy())
         assert models[1].pool.rows == i + 1  # after each row all are recorded
         row.numbers[:] = weight[:] = y[:] = np.nan
     assert differences(*models) == []
@@ -201,17 +161,16 @@ def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
 
 def test_rows_of_other_layouts_between() -> None:
     """Columns of codes and words may be absent, or more than there was room for."""
-    model, X = model_of(2, rows_of(700, 1)), rows_of(N_NEW, 2)
+    (model, _), X = learned(stream("words", "two", 700)), stream("words", "two", N_NEW, 1).blocks[0]
     check(model, X)
-    without = rows_of(N_NEW, 3, has_words=False)
-    check(model, without._replace(codes=without.codes[:, :1].copy(), code_columns=without.code_columns[:1]))
+    check(model, table(X.numbers, [1, 2, 3], X.codes[:, :1]))
     many = np.arange(10, 500)
     words = sparse(np.arange(N_NEW + 1) * len(many), np.tile(many, N_NEW), np.ones(len(many) * N_NEW))
     check(model, table(X.numbers, [1, 2, 3], X.codes, words))
 
 
 def test_threads_predict_the_same() -> None:
-    model, X = model_of(2, rows_of(700, 1)), rows_of(200, 2)
+    (model, _), X = learned(stream("words", "two", 700)), stream("words", "two", 200, 1).blocks[0]
     model.freeze()
     together, alone = model.predict(X), [np.empty((200, 1)) for _ in range(4)]
 

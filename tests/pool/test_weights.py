@@ -42,6 +42,7 @@ def test_times_a_number_predictions_are_the_same_but_for_rounding(kind, targets)
 def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets):
     rows = stream(kind, targets, N)
     kept = np.random.default_rng(3).random(N) < 0.7
+    kept[60:66] = False  # in tables, the first rows that came before
     if targets != "numbers":  # a label is known from a row of weight 0, too
         kept[[rows.targets.index(label) for label in set(rows.targets)]] = True
     without = Stream(

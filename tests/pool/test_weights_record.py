@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.pool.rows import learned, stream
 from tunefree import TuneFreeClassifier
 from tunefree.core.rows import dense
 from tunefree.intervals.learning_curve import rows_learned
 from tunefree.pool import balance
-from tunefree.pool.weights_record import MOST, WeightsRecord, estimate_of_record
+from tunefree.pool.weights_record import MOST, WeightsRecord, estimate_of_record, estimated_loss
 
 
 def filled(points):
@@ -49,9 +50,8 @@ def test_standard_errors_are_those_of_means_of_units():
     assert rows.tolist() == [200, 200]
     half = WeightsRecord(1)
     asleep = np.repeat(np.arange(50) % 2 == 0, 4)
-    half.observe(
-        np.column_stack([np.where(asleep, np.nan, losses[:, 0]), losses[:, 1]]), np.ones(200), np.arange(0, 200, 4)
-    )
+    of_both = np.column_stack([np.where(asleep, np.nan, losses[:, 0]), losses[:, 1]])
+    half.observe(of_both, np.ones(200), np.arange(0, 200, 4))
     awake = losses[~asleep][::4, 0]  # who sleeps has no unit
     np.testing.assert_allclose(half.totals()[1][0], awake.std(ddof=1) / np.sqrt(25))
 
@@ -101,6 +101,14 @@ def test_estimates_have_the_unit_of_the_losses():
         other = estimate_of_record(recorded(np.random.default_rng(0), factor), N, float(N))
         assert other.loss == pytest.approx(factor * one.loss)
     assert estimate_of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
+
+
+def test_before_the_end_of_a_pass_the_loss_of_the_next_row_is_estimated():
+    model, _ = learned(stream())
+    record, next_row = model.pool.contexts[0].record, float(rows_learned(np.array([301]))[0])
+    assert estimated_loss(model.pool) == pytest.approx(estimate_of_record(record, 300, next_row))
+    model.freeze()
+    assert estimated_loss(model.pool) == pytest.approx(estimate_of_record(record, 300, 300.0))
 
 
 def test_known_rows_count_by_their_share():

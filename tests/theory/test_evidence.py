@@ -16,7 +16,7 @@ from tunefree.losses.objectives import Objective, measured
 from tunefree.papers.subgradient import respond
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
-from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
+from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, widened
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
@@ -29,6 +29,12 @@ def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_fea
         part = (a[start:stop] for a in (y, weight, predictions, measured(objective, y, predictions)))
         record_evidence(evidence, objective, rows.part(X, start, stop), *part)
     return evidence
+
+
+def certified(objective, X, y, weight, predictions):
+    """The certificate of dense rows (n, d)."""
+    evidence = gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1)
+    return certify(evidence, objective)
 
 
 def with_predictions(stream, seed):
@@ -53,9 +59,7 @@ def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
     assert certificate.pulls[1:] == pytest.approx(pulls, **close)
     assert (certificate.largest[1:] == largest).all()
     assert (certificate.weight, certificate.rounds) == (pytest.approx(weight.sum()), len(y))
-    rest = certify(
-        gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=len(largest) + 1), objective
-    )
+    rest = certify(gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=len(X.T) + 1), objective)
     assert (rest.pulls == certificate.pulls).all() and rest.inner == certificate.inner
 
 
@@ -105,24 +109,15 @@ def learned(task, learner, X, y, loss=None):
     labels = Labels.of(y) if task == "classification" else y
     model = Model(task, learner, loss, classes=labels.values if task == "classification" else [])
     model.reserve(X.shape[1] + 1)
-    predictions, _ = model.learn(rows.dense(X), labels, np.ones(len(y)))
-    targets = model.targets_of(labels.codes) if task == "classification" else y
-    evidence = gathered(
-        model.objective, rows.dense(X), targets, np.ones(len(y)), predictions, n_features=X.shape[1] + 1
-    )
-    return model, targets, certify(evidence, model.objective)
-
-
-def shuffled(X, y):
-    order = np.random.default_rng(0).permutation(len(y))
-    return np.asarray(X, np.float64)[order], np.asarray(y)[order]
+    model.learn(rows.dense(X), labels, np.ones(len(y)))
+    return model, model.targets_of(labels.codes) if task == "classification" else y, model.certificate()
 
 
 def data_set(name):
-    if name == "digits":
-        X, y = shuffled(*datasets.load_digits(return_X_y=True))
-        return X[:300, 20:30], y[:300] % 4
-    return shuffled(*getattr(datasets, f"load_{name}")(return_X_y=True))
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = np.asarray(X, np.float64)[order], y[order]
+    return (X[:300, 20:30], y[:300] % 4) if name == "digits" else (X, y)
 
 
 CASES = [
@@ -152,16 +147,15 @@ def test_batch_optimisation_finds_no_better_model(name, task, loss):
         assert certificate.lower_bound(0.01) > 0.4 * smallest[0.1]  # and it says something
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_a_models_own_weights(learner):
-    """Weights as a model reads them, relative to the units of its features."""
-    X, y = data_set("breast_cancer")
-    model, targets, certificate = learned("classification", learner, X, y)
-    total = model.losses(Labels.of(y), model.predict(rows.dense(X))).sum()
-    ((weights, units),) = model.linear.present().reads
-    assert certificate.loss - total <= certificate.regret(weights, units) + 1e-9
-    own = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
-    assert certificate.regret(own) == pytest.approx(certificate.regret(weights, units))
+def test_features_whose_sums_lack_a_row_count_by_their_largest_weight():
+    pulls, largest = np.array([[0.0, 0.0], [1.0, -2.0], [0.5, 0.5]]), np.array([1.0, 2.0, 1.0])
+    whole, partial = (Certificate(9.0, 1.0, 4.0, 3, pulls, largest, n_partial=n, steepest=0.25) for n in (0, 1))
+    u = [[0.0, 0.0], [0.1, -0.3], [0.4, 0.0]]
+    assert (whole.regret(u), partial.regret(u)) == pytest.approx((-0.6, -0.6 + 0.25 * 0.6))
+    units = np.array([1.0, 4.0, 0.5])  # of the features, in which a model has its weights
+    assert partial.regret(u * units[:, None], units) == pytest.approx(partial.regret(u))
+    assert (whole.lower_bound(0.5), partial.lower_bound(0.5)) == pytest.approx((1.5, 1.5 - 0.5 * 0.25 / 4.0))
+    assert repr(whole) == "Certificate(rows=3, features=3, mean_loss=2.25)"
 
 
 @pytest.mark.parametrize("multinomial", [True, False])
@@ -198,12 +192,7 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
 def test_units_of_features_are_free(exponents):
     rng = np.random.default_rng(3)
     X, y, p = rng.normal(size=(50, 2)), rng.choice([-1.0, 1.0], 50), rng.normal(size=(50, 1))
-    one, other = (
-        certify(
-            gathered(OBJECTIVES["logistic"], rows.dense(Z), y, np.ones(50), p, n_features=3), OBJECTIVES["logistic"]
-        )
-        for Z in (X, np.ldexp(X, exponents))
-    )
+    one, other = (certified(OBJECTIVES["logistic"], Z, y, np.ones(50), p) for Z in (X, np.ldexp(X, exponents)))
     assert (one.pulls == other.pulls).all() and one.table() == other.table()
     u = np.array([[0.1], [0.2], [0.3]])
     scaled = np.ldexp(u, [[0], [-exponents[0]], [-exponents[1]]])
@@ -221,8 +210,7 @@ extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_fro
 def test_finite_for_any_numbers(data, loss):
     X, y, predictions, weight = (np.array(column) for column in zip(*data, strict=True))
     objective = Objective("regression", loss)
-    evidence = gathered(objective, rows.dense(X[:, None]), y, weight, predictions[:, None], n_features=2)
-    certificate = certify(evidence, objective)
+    certificate = certified(objective, X[:, None], y, weight, predictions[:, None])
     assert np.isfinite(certificate.pulls).all() and not math.isnan(certificate.inner)
     for radius in (0.0, 1.0, 1e300):
         assert 0.0 <= certificate.lower_bound(radius) < math.inf
@@ -240,9 +228,7 @@ def test_smooth_losses_give_more(loss, seed, offset):
     rng = np.random.default_rng(seed)
     y, objective = rng.normal(size=30), Objective("regression", loss)
     predictions = np.full((30, 1), y.mean() + offset)
-    certificate = certify(
-        gathered(objective, rows.dense(np.zeros((30, 1))), y, np.ones(30), predictions, n_features=2), objective
-    )
+    certificate = certified(objective, np.zeros((30, 1)), y, np.ones(30), predictions)
     grid = np.linspace(-8.0, 8.0, 41)
     true = np.array([measured(objective, y, np.full((30, 1), c)).sum() for c in grid])
     claimed = np.array([certificate.loss - certificate.regret([[c], [0.0]]) for c in grid])

@@ -188,7 +188,7 @@ class NewRows:
         if growth is None or not growth.whole.rows:
             return None
         kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
-        kept["columns"] = growth.columns.completed(growth.columns.features(kept["columns"]))
+        kept["columns"] = growth.columns.completed(kept["columns"])
         parts = _later_rows(pool, kept["digests"])
         if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH_ROWS):
             parts = _cross_validation(growth, kept) or parts

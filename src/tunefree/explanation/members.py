@@ -49,7 +49,7 @@ class Reference(NamedTuple):
         growth = None if model.pool is None else model.pool.members.growth
         columns = Columns() if growth is None else growth.columns
         if rows is None and growth is not None and growth.whole.rows:
-            kept = columns.features(growth.whole.kept()["columns"])
+            kept = columns.without_forgotten(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
             matrix = columns.completed(kept)
             return cls(_block(columns, matrix, model.linear.n_columns == 0, is_table), matrix)
@@ -75,7 +75,8 @@ def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, is_table: bool
         codes = np.flatnonzero(keys < 0)
         codes = codes[np.argsort(-1 - keys[codes])]
         numbers = np.flatnonzero((keys > 0) & np.isnan(columns.fills))
-        return table(known[:, numbers], keys[numbers], known[:, codes], columns.words_of(matrix), -1 - keys[codes])
+        categories = known[:, codes] % TURN
+        return table(known[:, numbers], keys[numbers], categories, columns.words_of(matrix), -1 - keys[codes])
     return columns.words_of(matrix) if is_sparse else dense(known[:, np.argsort(keys)])
 
 

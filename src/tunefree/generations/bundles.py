@@ -97,11 +97,6 @@ class Bundles(Part):
         np.minimum.at(self.limits, numbers, numbers + 1)
         np.minimum.at(self.limits, numbers - 1, numbers)
 
-    def forget(self, features: np.ndarray) -> None:
-        """Forget some features."""
-        features = features[features < len(self.counts)]
-        self.limits[features], self.counts[features] = UNLIMITED, 0
-
     def runs(self) -> tuple[np.ndarray, ...]:
         """The fewest runs of features such that no row so far has two of a run; unused features are left out.
 

@@ -85,7 +85,6 @@ class Columns(Part):
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
         self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
         self.turns[features] += 1
-        self.bundles.forget(features)
 
     def digests(self, X: Block, matrix: np.ndarray) -> np.ndarray:
         """Digests (n,) of the observations of rows: their columns (n, c), and words without a column."""
@@ -94,18 +93,15 @@ class Columns(Part):
         digests = digests_of(matrix, self.keys)
         return digests + digests_of_words(X) if len(X.values) else digests
 
-    def features(self, matrix: np.ndarray) -> np.ndarray:
-        """A matrix (n, c) with the feature id of each category; NaN for forgotten features."""
+    def without_forgotten(self, matrix: np.ndarray) -> np.ndarray:
+        """A matrix (n, c) with NaN for the categories of forgotten features."""
         if not len(self.turns):
             return matrix
-        features, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
-        turns, ids = np.divmod(np.nan_to_num(matrix[:, is_of_codes]).astype(np.int64), TURN)
-        features[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
-        return features
-
-    def _turns_of(self, ids: np.ndarray) -> np.ndarray:
-        turns: np.ndarray = self.turns.take(ids, mode="clip") if len(self.turns) else np.zeros(ids.shape, np.int64)
-        return np.where(ids < len(self.turns), turns, 0)
+        remaining, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
+        categories = matrix[:, is_of_codes]
+        is_known = categories == self._categories(np.nan_to_num(categories).astype(np.int64) % TURN)
+        remaining[:, is_of_codes] = np.where(is_known, categories, np.nan)
+        return remaining
 
     def places(self, keys: np.ndarray) -> list[int]:
         """The indices of the columns with these keys."""
@@ -152,7 +148,10 @@ class Columns(Part):
             yield -1 - X.code_columns, np.where(ids > 0, self._categories(ids), np.nan)
 
     def _categories(self, ids: np.ndarray) -> np.ndarray:
-        return ids + TURN * self._turns_of(ids) if len(self.turns) else ids
+        if not len(self.turns):
+            return ids
+        turns: np.ndarray = self.turns.take(ids, mode="clip")
+        return ids + TURN * np.where(ids < len(self.turns), turns, 0)
 
     def _learn_words(self, X: Block, learned: np.ndarray) -> None:
         """Add the columns of words: late numbers of tables, and features of sparse rows in no bundle yet."""

@@ -149,12 +149,10 @@ class Model(ScoredModel):
             problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
             raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
-    def check_learns(self, again: bool = False) -> None:
-        """Raise a ModelError if the model cannot learn, or cannot learn rows ``again``."""
+    def check_learns(self) -> None:
+        """Raise a ModelError if the model cannot learn."""
         if self.predictor.only_predicts:
             raise ModelError("this model only predicts; go on from the model that it was made of")
-        if again and self.options.is_pool:
-            raise ModelError("the pool makes one pass; name a learner to make several")
 
     @property
     def pool(self) -> Any:
@@ -225,7 +223,7 @@ class Model(ScoredModel):
             The loss of each row. NaN in regression for rows before the first learned target, when the size of targets
             is unknown. NaN for rows that all members keep back, see ``take_late_losses`` of the predictor.
         """
-        self.check_learns(again)
+        self.check_learns()
         evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of the members' arrays
             self.reserve(reach(X))
@@ -289,7 +287,7 @@ class Model(ScoredModel):
     @whole
     def begin_pass(self) -> None:
         """Begin another pass over learned rows; from now on features get slots at their first occurrence."""
-        self.check_learns(again=True)
+        self.check_learns()
         self.record.replay(*self.linear.settle(), self.objective)
         self.predictor.begin_pass()
 
@@ -320,9 +318,7 @@ class Model(ScoredModel):
         return self.record.certificate(self.n_features, self.objective, self.linear.meetings)
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of features, relative to the units of the features."""
-        if not self.has_weights:
-            raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
+        """Weights (d, K) of features, relative to the units of the features, of a model that ``has_weights``."""
         return self.linear.weights(self.n_features)[0]
 
     def reduce(self) -> None:

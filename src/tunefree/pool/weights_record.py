@@ -92,8 +92,6 @@ class WeightsRecord(Part):
 
     def add(self, rows: int, weights: np.ndarray) -> None:
         """Add a point: weights (M,) after so many rows, NaN for members that sleep."""
-        if len(self.rows) and rows <= self.rows[-1]:
-            return
         awake = np.nan_to_num(weights)
         self.rows = np.append(self.rows, rows)
         self.weights = np.concatenate([self.weights, [awake / max(awake.sum(), 1e-300)]])

@@ -287,7 +287,7 @@ class Certificate:
         >>> one.lower_bound(1.0), one.lower_bound(100.0)
         (0.48, 0.0)
         """
-        if not (self.weight > 0.0 and math.isfinite(self.inner)):
+        if not self.weight > 0.0:
             return 0.0
         # Sorted, because the rounding of a sum depends on the order.
         pull = float(np.sort(np.abs(self.pulls), axis=None)[::-1].sum()) + self.n_partial * self.steepest

@@ -177,7 +177,7 @@ def leaks_of(trained: Trained) -> list[Finding]:
     kept, layout = growth.whole.kept(), Layout.of_encoder(trained.encoder)
     n = len(kept["targets"])
     rows = np.arange(n) if n <= roles.MOST_ROWS else np.linspace(0, n - 1, roles.MOST_ROWS).astype(np.int64)
-    matrix, targets = growth.columns.features(kept["columns"])[rows], kept["targets"][rows]
+    matrix, targets = kept["columns"][rows], kept["targets"][rows]
     columns: dict[str, roles.Values] = {}
     for index, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         if is_bundle(key):
