@@ -1,5 +1,10 @@
 """Lines that a stranger may have written cost their row, and damaged files are refused with one line."""
 
+import io
+import os
+import zipfile
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -10,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.stream.tabular import numbers, read_tables, records, skipped, text
 from tunefree.core.errors import DataError
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, read_objects
 from tunefree.stream.source import open_source
+from tunefree.stream.text import errors_of, read_lines
 
 LONG = b"9" * 400
 CASES = {
@@ -66,19 +72,83 @@ def test_odd_lines_cost_their_row(tmp_path, case):
 def test_what_is_nested_has_one_type(tmp_path):
     path = tmp_path / "nested.jsonl"
     path.write_bytes(
-        b'{"n":{"a":1},"y":1}\n{"n":{"a":"s"},"y":1}\n{"n":[1],"y":1}\n{"n":{"a":null},"y":0}\n{"n":null,"y":0}\n'
+        b'{"n":{"a":1},"y":[1]}\n{"n":{"a":"s"},"y":[]}\n{"n":[1],"y":[1]}\n{"n":{"a":null},"y":[0,"2","NA"]}\n{"n":null}\n'
     )
     bad = BadRows(skip=True)
     rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
-    assert [row["n.a"] for row in rows] == [1, None, None]
+    assert [row["n.a"] for row in rows] == [1, None, None] and rows[1]["y"] == [0.0, 2.0, None]
     assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
 
 
-@pytest.mark.parametrize("row", [{"x": "\ud800"}, {"new": "\ud800"}, {"\ud800": 1.0}])
-def test_half_a_surrogate_pair_in_an_object_is_named(row):
-    with pytest.raises(DataError, match=r"the request, row 1, column .*: half of a surrogate pair"):
-        read_objects([row], {"x": pa.string()}, "the request")
+SHEETS = io.BytesIO()
+with zipfile.ZipFile(SHEETS, "w") as archive:
+    archive.writestr("a.csv", "x,y\n")
+    archive.writestr("b.csv", "x,y\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "problem"),
+    [
+        ("a.csv", b"x,y\n1,2\n", {"delimiter": "ab"}, "the delimiter 'ab' is not one ASCII character"),
+        ("a.csv", b"x,y\n1,2\n", {"delimiter": '"'}, "the delimiter '\"' is not one ASCII character"),
+        ("a.csv", b"x,y\n1,2\n", {"encoding": "base64"}, "there is no encoding 'base64' of text"),
+        ("a.csv", b"x,y\n\xff,2\n", {"encoding": "ascii"}, "not text in ascii .* name its `encoding`"),
+        ("a.csv", b"x,y\n1,2\n", {"escape": "x"}, "`escape` must be 'backslash' or 'quote', not 'x'"),
+        ("a.csv", b"x,y\n1,2\n", {"format": "xls"}, "there is no format 'xls'; choose one of arrow, csv"),
+        ("a.csv", b"x" * 200_000 + b",y\n1,2\n", {}, r"cannot be read as CSV \(field larger than"),
+        ("a.csv", b"x" * 99, {"max_line_bytes": 64}, "a line is longer than 64 bytes"),
+        ("a.csv", b'x,"z,y\n1,a,no\n3,b,yes\n5,"c",no\n', {}, "the name of a column holds 3 line ends"),
+        ("a.csv", b"PAR1\0\0", {}, "a Parquet or Arrow file, not text; give it its own extension"),
+        ("a.log", b"two words\n", {}, "its format cannot be told; pass `format`, one of arrow, csv"),
+        ("a.jsonl", b"\n", {}, "the file is empty; give it one JSON object a line"),
+        ("a.jsonl", b'[{"x": 1}]', {}, "this is a JSON array, not JSON lines"),
+        ("a.csv.zip", b"PK\x03\x04", {}, r"the zip archive cannot be read \(.*unpack it"),
+        ("a.csv.zip", SHEETS.getvalue(), {}, "the zip archive has 2 files, not one"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, options, problem):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=problem):
+        list(open_source(tmp_path / name, **options).chunks())
+
+
+def test_what_is_not_there_or_was_read_before_is_named(tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    paths = {str(tmp_path / "folder"): "there is no file in it", os.devnull: "is a pipe or device; redirect it"}
+    for path, problem in paths.items():
+        with pytest.raises(DataError, match=problem):
+            open_source(path)
+    with pytest.raises(DataError, match="parquet cannot be read from standard input"):
+        next(open_source("-", "parquet").chunks())
+    with (
+        pytest.raises(DataError, match=r"a.csv: it cannot be read \(.*check the file and its permissions"),
+        errors_of("a.csv"),
+    ):
+        raise PermissionError(13, "Permission denied")
+    for name, content in (("csv", b"x,y\n1,2\n"), ("json", b'{"x": 1}\n')):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        list(open_source("-", name).chunks())
+        with pytest.raises(DataError, match="has been read already"):
+            next(open_source("-", name).chunks())
+    with pytest.raises(DataError, match="the data end before the place to go on from"):
+        list(read_lines([text(tmp_path / "a.txt", "short\n")], Position(0, 99)))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"x": "\ud800"}, "half of a surrogate pair"),
+        ({"new": "\ud800"}, "half of a surrogate pair"),
+        ({"\ud800": 1.0}, "half of a surrogate pair"),
+        ({"new": [1, {"a": 1}]}, r"\[1, .* is not of one type"),
+        ({"i": 1.5}, "1.5 is not a whole number of 64 bits"),
+        ({"i": 2**63}, "9223372036854775808 is not a whole number of 64 bits"),
+    ],
+)
+def test_values_of_objects_that_do_not_fit_are_named(row, problem):
+    with pytest.raises(DataError, match=f"the request, row 1, column .*: {problem}"):
+        read_objects([row], {"x": pa.string(), "i": pa.int64()}, "the request")
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,39 @@ def test_rows_are_the_same_of_every_kind_and_reading_goes_on_from_every_position
         assert [c.row for c in rest][:1] == [c.row for c in chunks[k + 1 :]][:1]
 
 
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        (5, "int is not a table; pass a DataFrame"),
+        (type("Cursor", (), {"fetch_record_batch": None})(), r"pass its fetch_record_batch\(\)"),
+        (pl.LazyFrame({"a": [1]}), r"no rows yet; pass X.collect\(\)"),
+        (pd.Series([1]), r"a Series has no rows and columns; pass frame\[\['name'\]\]"),
+        ([{"a": 1}], "a list of records is no table"),
+        (np.zeros(3, [("a", float)]), "a ndarray of records is no table"),
+        (np.zeros(3), "an array of 1 dimensions is not a table"),
+        ({"a": [1, 2], "b": [1]}, "columns differ in length: 'a' 2, 'b' 1"),
+        ({"a": [1, 2**70]}, "row 1, column 'a': a whole number of more than 64 bits"),
+        ({"a": np.array([1j])}, "column 'a': columns of type complex128 cannot be used"),
+    ],
+)
+def test_what_is_no_table_is_refused(table, problem):
+    with pytest.raises(DataError, match=f"the table.*{problem}"):
+        list(read_frame(table))
+
+
+@pytest.mark.parametrize("values", [[1, 2], ["a", "b"], np.array(["2024-01-31", "2024-02-01"], "M8[D]")])
+def test_masked_values_are_missing(values):
+    array = np.ma.masked_array([values, values], [[False, True], [False, False]])
+    masked, whole = present_records(read_frame(array))
+    assert list(masked.values()) == [np.asarray(values)[0].item(), None] and whole["x1"] == np.asarray(values)[1]
+    assert [*present_records(read_frame(array[1:]))[0].values()] == np.asarray(values).tolist()
+
+
+def test_intervals_of_pandas_are_categories():
+    found = records(read_frame(pd.DataFrame({"age": pd.cut([1, 5], [0, 3, 6])})))
+    assert found == [{"age": "(0, 3]"}, {"age": "(3, 6]"}]
+
+
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 30))
 def test_arrays_of_two_dimensions(n, d, chunk_rows, start):
     values = np.arange(n * d, dtype=np.float32).reshape(n, d)

@@ -173,7 +173,8 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
 
 def _array(name: str, values: list[Any], dtype: Any, file: str) -> Any:
     """Convert values to an array of a type; they are converted one by one only if one of them does not fit."""
-    if set(map(type, values)) <= {type(None), *_PLAIN.get(family(dtype), ())}:
+    types = {int} if pa.types.is_integer(dtype) else _PLAIN.get(family(dtype), set())  # Arrow would cut 1.5 to 1
+    if set(map(type, values)) <= {type(None), *types}:
         with suppress(OverflowError, UnicodeEncodeError):  # integers beyond the range of floats, lone surrogates
             return number_array(np.array(values, np.float64)) if pa.types.is_float64(dtype) else pa.array(values, dtype)
     converted = []

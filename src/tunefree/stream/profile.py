@@ -310,7 +310,7 @@ def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
     ratio = (rows - count) * other_count / ((count + 1) * (other_rows - other_count + 1))
     logarithm = _log_choices(rows, count) + _log_choices(other_rows, other_count)
     logarithm -= _log_choices(rows + other_rows, count + other_count)
-    return min(1.0, math.exp(logarithm) / (1.0 - ratio)) if ratio < 1.0 else 1.0
+    return min(1.0, math.exp(logarithm) / (1.0 - ratio))
 
 
 def _log_choices(n: int, k: int) -> float:
