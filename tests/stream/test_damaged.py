@@ -24,6 +24,7 @@ LONG = b"9" * 400
 CASES = {
     "a point in an exponent.svm": (b"1 1:7e30.8\n1 2:3\n", 1, "row 1: the value of '1:7e30.8' is not a number"),
     "a label with two points.svm": (b"7e30.8 1:7\n1 2:3\n", 1, "row 1: the label '7e30.8' is not a number"),
+    "a byte-order mark.svm": (b"\xef\xbb\xbf1 1:7\n1 x:1\n", 1, "row 2: 'x:1' is not index:value"),
     "many digits and two points.svm": (b"1 1:" + LONG[:30] + b".8.8\n1 2:3\n", 1, "is not a number"),
     "a point in an exponent.vw": (
         b"1 |f a:7e30.8 b:2\n1 |f a:1\n",

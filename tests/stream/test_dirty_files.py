@@ -173,6 +173,7 @@ ROWS = (
 
 NUMBERS = (
     reads("decimal commas", "number", ["1,5", "2", "3,25"], {"x": 1.5}, delimiter=";"),
+    reads("commas and a unit", "number", ["1,5 km", "2 km", "1.003,25 km"], {"x": 1.5}, 1.5, delimiter=";"),
     reads("currency", "number", ["$1.50", "$2", "-"], {"x": 1.5}, notes=DASH),
     reads("leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=ZEROS),
     reads("leading zeros that are numbers", "number", ["01234", "10115"], {"x": 1234.0}, 1234, plan={"numeric": ["x"]}),
@@ -184,6 +185,7 @@ TIMES = (
     reads("days first", "moment", ["31.1.2024", "1.2.2024"], {"x[month=1]": 1.0}),
     reads("moments", "moment", ["2024-01-31 10:00:00", "2024-02-01 11:00:00"], {"x[hour=10]": 1.0}),
     reads("times of day", "time", ["10:15", "23:59"], {"x[hour=10]": 1.0}),
+    reads("afternoons", "time", ["10:15 PM", "9:05AM", "12:30:10 am"], {"x[hours]": 22.25, "x[hour=22]": 1.0}),
 )
 
 WORDS = (

@@ -5,10 +5,12 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stream.tabular import chunk_of, encoded, raw_rows
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import sparse
 from tunefree.stream import feature_ids
 from tunefree.stream import keys as dictionary
@@ -159,6 +161,37 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.ids_of(whole, backwards).tolist() == kept
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("keys", lambda keys: keys[[0, 0]], "a feature is known twice"),
+        ("names", lambda text: text[:-1], "the names of features do not end with their text"),
+        ("names", lambda text: text | 128, "a name of a feature is not text in UTF-8"),
+        ("name_columns", lambda columns: columns[:-1], "not as many names as features"),
+        ("name_columns", lambda columns: columns + 1, "of columns that it does not have"),
+        ("evidence", lambda evidence: evidence[:-1], "not as much evidence as features"),
+        ("free", lambda free: np.array([2]), "free places where there are none"),
+        ("free", lambda free: np.array([1, 0]), "free places where there are none"),
+    ],
+)
+def test_states_that_lie_are_refused(name, change, problem):
+    encoder, _ = encoded({"s": ["a", "b"]})
+    encoder.ids.limit(2)
+    arrays, header = encoder.state()
+    with pytest.raises(ModelError, match=problem):
+        TableEncoder.restore(arrays | {name: change(arrays[name])}, header)
+
+
+def test_more_features_than_there_is_room_for_are_refused(monkeypatch):
+    encoder, _ = encoded({"s": ["a"], "t": ["b"]})
+    encoder.ids.limit(1)
+    with pytest.raises(DataError, match="a row has more new categories and words than the 1 there is room for"):
+        encoder.encode(chunk_of({"s": ["c"], "t": ["d"]}), True, BadRows())
+    monkeypatch.setattr(dictionary, "LARGEST_ID", 600)
+    with pytest.raises(DataError, match="more than 600 different features; hash the features"):
+        dictionary.lookup(dictionary.create(), np.arange(601, dtype=np.uint64))
+
+
 def test_hashing_takes_constant_memory():
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
@@ -169,6 +202,7 @@ def test_hashing_takes_constant_memory():
     assert abs(counts - 100_000 / 1024).max() < 6 * np.sqrt(100_000 / 1024)
     other = dictionary.restore(dictionary.save(keys), first=3, bits=10)
     assert (dictionary.lookup(other, array, add=False)[1] == ids).all()
+    assert dictionary.ids_of(other, dictionary.save(keys)).tolist() == [*range(3 + 1024)]
 
 
 @given(st.lists(st.text(max_size=30), max_size=20), st.integers(0, 2**64 - 1))

@@ -12,6 +12,8 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.layout import Layout
+from tunefree.stream.notation import ColumnTypes
 
 
 def test_numbers_of_all_types_stay_numbers():
@@ -112,6 +114,37 @@ def test_bad_rows_are_errors_or_left_out(column, values, problem):
     batch = TableEncoder.infer(chunk, "y", "w").encode(chunk, True, bad)
     assert bad.tally.count == 1 and batch.numbers.tolist() == [11]
     assert n_rows(batch.rows) == len(batch.target) == len(batch.weight) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "problem"),
+    [
+        ([1], {"text": ["c"]}, "a text column must hold strings, not int64"),
+        ([["a"]], {"column_types": ColumnTypes(numeric=["c"])}, "list<.*> is no number; leave it out of `numeric`"),
+        ([["a"]], {"target": "c"}, "a target cannot be of type list<"),
+        ([b"a"], {"group": "c"}, "groups cannot be of type binary; name a column of numbers or texts"),
+        (pa.array([0], pa.timestamp("us", "Mars/Phobos")), {}, "its time zone is not known"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(column, options, problem):
+    with pytest.raises(DataError, match=f"column 'c': {problem}"):
+        encoded({"x": [0.5], "c": column}, **options)
+
+
+@pytest.mark.parametrize(("first", "later"), [(["a"], [1.0]), ([1.0], [True])])
+def test_a_target_keeps_its_type(first, later):
+    encoder, _ = encoded({"x": [0.5], "y": pa.array(first)}, target="y")
+    with pytest.raises(DataError, match="column 'y': the target is a .* here, but was a .*; give the column one type"):
+        encoder.encode(chunk_of({"x": [0.5], "y": pa.array(later)}), True, BadRows())
+
+
+@pytest.mark.parametrize("day", [pa.array([dt.date(2024, 2, 29)]), ["2024-02-29"], ["29.2.2024"]])
+def test_dates_that_are_named_and_weights_in_a_notation(day):
+    encoder, batch = encoded(
+        {"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=ColumnTypes(date=["d"])
+    )
+    assert encoder.columns[0].kind == "moment" and batch.weight.tolist() == [1250.5]
+    assert named_rows(encoder, batch) == [{"d[year=2024]": 1, "d[month=2]": 1, "d[weekday=4]": 1}]
 
 
 def test_a_bad_row_teaches_no_category():
@@ -250,6 +283,8 @@ def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
     assert [column.name for column in encoder.columns[1:]] == names
     assert [column.since for column in encoder.columns[1:]] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 7]
+    layout, labels = Layout.of_encoder(encoder), {"v[2]": "2", "tags=b": "b", "day[month=3]": "3", "s=red": "red"}
+    assert {name: layout.label(encoder.names().index(name)) for name in labels} == labels
 
 
 @pytest.mark.parametrize("size", [10, 60, 200])
@@ -269,6 +304,27 @@ def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
     restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
     encoder, after = read([second], encoder=restored)
     assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
+
+
+@pytest.mark.parametrize("hash_bits", [0, 5])
+def test_encoders_of_shards_are_joined_to_that_of_all_rows(hash_bits):
+    shards = [
+        {"x": [1.0, 2.0], "s": ["a", "b"]},
+        {"x": [3.0, 4.0], "s": ["c", "a"], "n": [None, 7.5], "t": ["u", "v"]},
+        {"x": [5.0], "s": ["d"], "t": ["u"]},
+    ]
+    start = TableEncoder.infer(chunk_of(shards[0]), hash_bits=hash_bits).state()
+    whole, joined = TableEncoder.restore(*start), TableEncoder.restore(*start)
+    for shard in shards:
+        encoder = TableEncoder.restore(*start)
+        for one in (whole, encoder):
+            one.encode(chunk_of(shard), True, BadRows())
+        joined.absorb(*encoder.state())
+    assert joined.names() == whole.names() and joined.state()[1] == whole.state()[1]
+    encoder = TableEncoder.restore(*start)
+    encoder.encode(chunk_of({"x": [1.0], "s": ["a"], "n": ["word"]}), True, BadRows())
+    with pytest.raises(DataError, match="column 'n': a category here, but a number in rows before; say what it is"):
+        joined.absorb(*encoder.state())
 
 
 def test_strings_of_lists_have_the_logarithms_of_their_own_counts():

@@ -73,6 +73,20 @@ def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_pat
     assert source.progress()(next(source.chunks()).position) == (None if name.endswith(".gz") else 1.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({}, "give a reader .* or an encoder"),
+        ({"reader": "a:B", "encoder": "a:B"}, "give a reader .* or an encoder"),
+        ({"encoder": "a:B", "text": False}, "only a format of text has an encoder"),
+        ({"encoder": "a:B", "name": "table"}, "its name is not 'table'"),
+    ],
+)
+def test_formats_that_contradict_themselves_are_refused(registry, options, problem):
+    with pytest.raises(ValueError, match=problem):
+        register(formats.Format(**{"name": "own", "title": "own"} | options))
+
+
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):
     run_page("format.md")  # which registers libfm, and runs as it stands
     content = "\n".join(f"{1 + i % 5} {i % 7}:1 {7 + i % 5}:1" for i in range(100)) + "\n"

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import Counter
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,16 @@ def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
         encode(found)
     assert (caught.value.file, caught.value.row, caught.value.column) == (str(tmp_path / "b.csv"), 700, "x")
     assert "`on_bad_row='skip'`" in str(caught.value)
+
+
+def test_a_full_disk_and_errors_of_other_files_are_named(tmp_path, monkeypatch):
+    source = open_source({"x": [0.0, 1.0]})
+    with pytest.raises(DataError) as caught, shuffled(source, 0):
+        raise DataError("the number is infinite", "other.csv", 3)
+    assert (caught.value.file, caught.value.row) == ("other.csv", 3)
+    monkeypatch.setattr(np, "save", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DataError, match="in their new order .No space left on device.; make room"), shuffled(source, 0):
+        pass
 
 
 def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buckets):

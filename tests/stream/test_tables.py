@@ -19,6 +19,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import expand
 from tunefree.stream.frames import read_frame
+from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options
 
 TABLE = pa.table(
@@ -115,6 +116,25 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     assert caught.value.file == second
 
 
+def test_files_of_json_may_lack_columns_but_not_change_their_types(tmp_path):
+    files = [write(tmp_path / "1.jsonl", TABLE), write(tmp_path / "2.jsonl", {"n": [0.5]})]
+    assert records(read_tables(files))[-1] == {"n": 0.5, "s": None, "b": None}
+    for columns, problem in (
+        ({"n": ["a"]}, "column 'n': string here, but double in .*1.jsonl"),
+        ({"m": [1]}, "missing"),
+    ):
+        with pytest.raises(DataError, match=f"2.jsonl, .*{problem}"):
+            list(read_tables([files[0], write(tmp_path / "2.jsonl", columns)]))
+
+
+def test_places_all_over_a_file_are_at_the_starts_of_lines(tmp_path):
+    lines = [f"{k},{k % 7}\n" for k in range(500)]
+    places = open_source(text(tmp_path / "a.csv", "x,y\n" + "".join(lines))).places(4)
+    assert len(places) == 4 and {place.offset for place in places} < {0, *np.cumsum([4, *map(len, lines)]).tolist()}
+    assert open_source(text(tmp_path / "b.csv", "x,y\n" + '"a\nb",1\n' * 500)).places(4) == [Position()]
+    assert open_source(pa.table({"x": [1]}).to_reader()).places(4) == []
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
 def test_binary_files_cut_short_or_changed(tmp_path, name):
     write(tmp_path / name, TABLE, **OPTIONS[name])
@@ -172,6 +192,11 @@ def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_
 def test_the_names_of_columns_are_found_behind_comments(tmp_path, content, names, comments):
     header = csv_header(text(tmp_path / "t.csv", content), Options())
     assert (header.names, header.comments) == (names, comments)
+
+
+def test_names_of_columns_may_take_megabytes(tmp_path):
+    names = [f"{k}{'x' * 110_000}" for k in range(20)]
+    assert csv_header(text(tmp_path / "t.csv", ",".join(names) + "\n"), Options()).names == names
 
 
 COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i": [1, 2, 3, 4, 5]}
@@ -284,6 +309,8 @@ def test_a_stream_that_is_read_once_is_learned_and_predicted():
     assert model.predict(people.to_reader(500)).tolist() == model.predict(people).tolist()
     fitted = tunefree.ScInOLClassifier().fit(people.select(["age"]).slice(0, 200).to_reader(), [0, 1] * 100)
     assert fitted.n_features_in_ == 1
+    with pytest.raises(DataError, match="can be read only once; save it to a file or a table, or give"):
+        tunefree.train(people.to_reader(500), target="rich", class_weight="balanced")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])
