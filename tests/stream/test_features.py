@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tests.stream.tabular import chunk_of, encoded, named_rows, read_tables, text
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, restored, save_state
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.layout import Layout
 from tunefree.stream.notation import ColumnTypes
@@ -145,6 +145,16 @@ def test_dates_that_are_named_and_weights_in_a_notation(day):
     )
     assert encoder.columns[0].kind == "moment" and batch.weight.tolist() == [1250.5]
     assert named_rows(encoder, batch) == [{"d[year=2024]": 1, "d[month=2]": 1, "d[weekday=4]": 1}]
+
+
+def test_rows_that_wait_for_their_group_are_restored_whole_or_refused():
+    batch = encoded({"x": [0.5, 1.5], "y": ["no", "yes"], "g": ["a", "a"]}, target="y", group="g")[1]
+    arrays, header = save_state(batch)
+    again = restored(arrays, header)
+    assert again.rows.numbers.tolist() == [[0.5], [1.5]] and again.groups.tolist() == ["a", "a"]
+    for other in (batch.part(0, 1), batch._replace(groups=np.array(["a", None], object))):
+        with pytest.raises(ModelError, match="rows that wait for others of their group lack parts"):
+            restored(arrays | {"rows": save_state(other)[0]["rows"]}, header)
 
 
 def test_a_bad_row_teaches_no_category():

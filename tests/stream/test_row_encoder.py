@@ -101,7 +101,7 @@ def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(encoder, name
         assert all(map(np.array_equal, expected, found[0]))
 
 
-def test_a_number_among_categories_of_a_frame_is_left_to_the_encoder(encoder):
+def test_a_number_among_categories_of_a_frame_is_left_to_the_encoder():
     encoder = encoder_of([{"age": 1.0, "job": "cook"}, {"age": 2.0, "job": "mason"}])
     encoder.columns = encoder.columns[:2]
     assert block_of_frame(encoder, pd.DataFrame({"age": [1.0], "job": ["cook"]})) is not None
