@@ -1,4 +1,4 @@
-"""Some seconds of `make fuzz` with fixed seeds, but for killed processes; files that once failed; named lies."""
+"""Some seconds of `make fuzz` with fixed seeds; files that once failed; named lies."""
 
 import copy
 from pathlib import Path

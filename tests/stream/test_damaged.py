@@ -2,17 +2,15 @@
 
 import io
 import os
-import zipfile
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.feather
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fuzz.readers import corpus, outcome
 from tests.stream.tabular import numbers, read_tables, records, skipped, text
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
@@ -22,16 +20,7 @@ from tunefree.stream.text import errors_of, read_lines
 
 LONG = b"9" * 400
 CASES = {
-    "a point in an exponent.svm": (b"1 1:7e30.8\n1 2:3\n", 1, "row 1: the value of '1:7e30.8' is not a number"),
-    "a label with two points.svm": (b"7e30.8 1:7\n1 2:3\n", 1, "row 1: the label '7e30.8' is not a number"),
     "a byte-order mark.svm": (b"\xef\xbb\xbf1 1:7\n1 x:1\n", 1, "row 2: 'x:1' is not index:value"),
-    "many digits and two points.svm": (b"1 1:" + LONG[:30] + b".8.8\n1 2:3\n", 1, "is not a number"),
-    "a point in an exponent.vw": (
-        b"1 |f a:7e30.8 b:2\n1 |f a:1\n",
-        1,
-        "row 1: the value of 'a:7e30.8' is not a number",
-    ),
-    "a weight with two points.vw": (b"1 7e30.8 |f a:1\n1 |f a\n", 1, "row 1: '7e30.8' before the first bar"),
     "deep.jsonl": (b'{"x":1,"y":1}\n{"x":' + b"[" * 9000 + b"]" * 9000 + b',"y":1}\n', 1, "row 2: the line is nested"),
     **{
         f"{n} deep at first.jsonl": (
@@ -82,12 +71,6 @@ def test_what_is_nested_has_one_type(tmp_path):
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
 
 
-SHEETS = io.BytesIO()
-with zipfile.ZipFile(SHEETS, "w") as archive:
-    archive.writestr("a.csv", "x,y\n")
-    archive.writestr("b.csv", "x,y\n")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options", "problem"),
     [
@@ -105,7 +88,7 @@ with zipfile.ZipFile(SHEETS, "w") as archive:
         ("a.jsonl", b"\n", {}, "the file is empty; give it one JSON object a line"),
         ("a.jsonl", b'[{"x": 1}]', {}, "this is a JSON array, not JSON lines"),
         ("a.csv.zip", b"PK\x03\x04", {}, r"the zip archive cannot be read \(.*unpack it"),
-        ("a.csv.zip", SHEETS.getvalue(), {}, "the zip archive has 2 files, not one"),
+        ("a.csv.zip", b"PK\x05\x06" + bytes(18), {}, "the zip archive has 0 files, not one"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, options, problem):
@@ -218,40 +201,17 @@ def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
         list(read_tables([str(path)]))
 
 
-def table():
-    n = 8
-    return pa.table(
-        {
-            "x": np.arange(n) / 7.0,
-            "s": pa.array([f"v{i % 5}" for i in range(n)]).dictionary_encode(),
-            "t": [None if i % 7 == 0 else f"text {i}" for i in range(n)],
-            "y": [i % 3 == 0 for i in range(n)],
-        }
-    )
-
-
-@pytest.mark.parametrize("name", ["t.feather", "t.parquet"])
-def test_bits_of_the_metadata_may_flip(tmp_path, name):
+@pytest.mark.parametrize("suffix", [".feather", ".parquet"])
+def test_bits_of_the_metadata_may_flip(tmp_path, suffix):
     """The sizes of columns in Parquet's metadata ended the process, and so did lengths and offsets in Arrow's."""
-    path = tmp_path / name
-    if name == "t.feather":
-        pa.feather.write_feather(table(), path, compression="uncompressed")
-    else:
-        pa.parquet.write_table(table(), path, store_schema=False)
-    whole = path.read_bytes()
-    first = whole.index(b"schema") if name == "t.parquet" else 8
-    places = range(first, first + 50) if name == "t.parquet" else range(first, len(whole), 16)
-    assert encoded(path)[0] == 8
-    n_refused = 0
-    for place in places:
+    whole, path, outcomes = corpus(suffix), tmp_path / f"t{suffix}", []
+    first = whole.index(b"schema") if suffix == ".parquet" else 8
+    for place in range(first, first + 50) if suffix == ".parquet" else range(first, len(whole), 16):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 7
         path.write_bytes(damaged)
-        try:
-            encoded(path)
-        except DataError:
-            n_refused += 1
-    assert n_refused > len(places) / 10
+        outcomes.append(outcome(path))
+    assert set(outcomes) == {"read", "refused"} and outcomes.count("refused") > len(outcomes) / 10
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path):

@@ -62,6 +62,7 @@ def reads(name: str, kind: str, values: list[str], first: dict[str, float], sent
 
 LONG = "x, in m, or so"
 DASH = ("'-' is taken for a missing value",)
+DIFFERENT = ("column 'x': values of several words, most of them different, read as categories",)
 ZEROS = ("column 'x': leading zeros",)
 REPEATED = ("a line that repeats the header is left out (1 row, the first",)
 SKIP = {"on_bad_row": "skip"}
@@ -123,20 +124,7 @@ MISSING = (
     reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
     reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
     wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
-    reads(
-        "a word among numbers",
-        "category",
-        [*map(str, range(1, 20)), "unknown"],
-        {"x=1": 1.0},
-        notes=("column 'x': numbers, but for 'unknown', read as categories",),
-    ),
-    reads(
-        "a word that is said to be missing",
-        "number",
-        ["5", "unknown", "7"],
-        {"x": 5.0},
-        plan={"na_values": ["unknown"]},
-    ),
+    reads("a word named missing", "number", ["5", "unknown", "7"], {"x": 5.0}, plan={"na_values": ["unknown"]}),
 )
 
 HEADERS = (
@@ -195,13 +183,7 @@ WORDS = (
     reads(
         "titles", "text", [f"red shirt {'abcdefghijklmnopqrstuvwxyz'[k]}{k}" for k in range(24)], {"x=red shirt": 0.693}
     ),
-    reads(
-        "names",
-        "category",
-        [f"Anna M{k}" for k in range(24)],
-        {"x=Anna M0": 1.0},
-        notes=("column 'x': values of several words, most of them different, read as categories",),
-    ),
+    reads("names", "category", [f"Anna M{k}" for k in range(24)], {"x=Anna M0": 1.0}, notes=DIFFERENT),
 )
 
 PARQUET = io.BytesIO()

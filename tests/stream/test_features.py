@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.stream.tabular import chunk_of, encoded, named_rows, read_tables, text
+from tests.stream.tabular import bytes_of, chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
 from tunefree.stream.batch import BadRows, restored, save_state
@@ -81,10 +81,10 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
 
 def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
     encoder, _ = encoded({"t": ["red"], "job": ["a"]}, text=["t"])
-    before = encoder.state()
+    before = bytes_of(encoder)
     batch = encoder.encode(chunk_of({"t": ["red green", "green", "red"], "job": ["a", "a", "b"]}), False, BadRows())
     assert np.diff(batch.rows.pointers).tolist()[:2] == [1, 0] and batch.rows.codes[2].tolist() == [0]
-    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
+    assert bytes_of(encoder) == before
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,11 @@ def narrow(monkeypatch):
 
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
-    encoder, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
+    file = text(tmp_path / "t.jsonl", as_lines(LATE))
+    encoder, rows = read([file])
+    for size in (10, 60, 200):
+        assert read([file], block_size=size)[1] == rows
+        assert bytes_of(read([file], block_size=size)[0]) == bytes_of(encoder)
     assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
@@ -295,15 +299,6 @@ def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path
     assert [column.since for column in encoder.columns[1:]] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 7]
     layout, labels = Layout.of_encoder(encoder), {"v[2]": "2", "tags=b": "b", "day[month=3]": "3", "s=red": "red"}
     assert {name: layout.label(encoder.names().index(name)) for name in labels} == labels
-
-
-@pytest.mark.parametrize("size", [10, 60, 200])
-def test_where_a_stream_is_cut_makes_no_difference(tmp_path, narrow, size):
-    file = text(tmp_path / "t.jsonl", as_lines(LATE * 3))
-    (whole, rows), (cut, of_cut) = read([file]), read([file], block_size=size)
-    assert of_cut == rows
-    (arrays, header), (of_whole, header_of_whole) = cut.state(), whole.state()
-    assert header == header_of_whole and all((arrays[name] == of_whole[name]).all() for name in arrays)
 
 
 def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
@@ -331,6 +326,9 @@ def test_encoders_of_shards_are_joined_to_that_of_all_rows(hash_bits):
             one.encode(chunk_of(shard), True, BadRows())
         joined.absorb(*encoder.state())
     assert joined.names() == whole.names() and joined.state()[1] == whole.state()[1]
+    profiles = [encoder.profile for encoder in (joined, whole)]
+    assert profiles[0].rows == profiles[1].rows and profiles[0].values.shape == profiles[1].values.shape
+    assert np.array_equal(*(np.column_stack([profile.present, profile.ranges]) for profile in profiles))
     encoder = TableEncoder.restore(*start)
     encoder.encode(chunk_of({"x": [1.0], "s": ["a"], "n": ["word"]}), True, BadRows())
     with pytest.raises(DataError, match="column 'n': a category here, but a number in rows before; say what it is"):

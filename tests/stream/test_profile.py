@@ -109,19 +109,6 @@ def test_what_is_odd_is_told():
     assert "such as 1970-01-01" in line
 
 
-def test_shards_that_are_joined_have_the_profile_of_all_rows():
-    batch = table(0, 3000)
-    whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))
-    joined = TableEncoder.infer(Chunk(batch, "a.csv", 1, Position()))
-    for own in (first, second):
-        joined.absorb(*own.state())
-    assert joined.profile.rows == 3000
-    assert (joined.profile.present == whole.profile.present).all()
-    assert (joined.profile.ranges == whole.profile.ranges).all()
-    assert joined.profile.values.shape == whole.profile.values.shape
-    assert oddities(joined, table(1)) == []
-
-
 def test_columns_that_come_later_are_missing_before():
     encoder = learned(pa.record_batch({"a": np.arange(50.0)}))
     encoder.encode(Chunk(pa.record_batch({"a": [1.0, 2.0], "b": ["x", "y"]}), "b.csv", 1, Position()), True, BadRows())

@@ -135,15 +135,6 @@ def test_places_all_over_a_file_are_at_the_starts_of_lines(tmp_path):
     assert open_source(pa.table({"x": [1]}).to_reader()).places(4) == []
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
-def test_binary_files_cut_short_or_changed(tmp_path, name):
-    write(tmp_path / name, TABLE, **OPTIONS[name])
-    whole = (tmp_path / name).read_bytes()
-    for cut in range(0, len(whole) - 8, 29):
-        with pytest.raises(DataError):
-            list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
 def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
@@ -278,16 +269,13 @@ def test_what_is_no_table_is_refused(table, problem):
 
 
 @pytest.mark.parametrize("values", [[1, 2], ["a", "b"], np.array(["2024-01-31", "2024-02-01"], "M8[D]")])
-def test_masked_values_are_missing(values):
+def test_masked_values_are_missing_and_intervals_are_categories(values):
     array = np.ma.masked_array([values, values], [[False, True], [False, False]])
     masked, whole = present_records(read_frame(array))
     assert list(masked.values()) == [np.asarray(values)[0].item(), None] and whole["x1"] == np.asarray(values)[1]
     assert [*present_records(read_frame(array[1:]))[0].values()] == np.asarray(values).tolist()
-
-
-def test_intervals_of_pandas_are_categories():
-    found = records(read_frame(pd.DataFrame({"age": pd.cut([1, 5], [0, 3, 6])})))
-    assert found == [{"age": "(0, 3]"}, {"age": "(3, 6]"}]
+    intervals = pd.DataFrame({"age": pd.cut([1, 5], [0, 3, 6])})
+    assert records(read_frame(intervals)) == [{"age": "(0, 3]"}, {"age": "(3, 6]"}]
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 30))
