@@ -2,14 +2,11 @@
 
 import csv
 import gzip
-import io
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import tunefree
 from tests.stream.tabular import named_rows
@@ -95,6 +92,7 @@ ENCODINGS = (
     named("Latin-1, named", text(*NAMED, encoding="latin-1"), encoding="latin-1"),
     wrong("Latin-1", text(*NAMED, encoding="latin-1"), "is not text in UTF-8 (--encoding names another)"),
     wrong("cp1252 in the header", text("€,y", "1,no", encoding="cp1252"), "not text in UTF-8; name its --encoding"),
+    plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
     wrong("a zero byte", b"x,y\n1,no\n\x00,yes\n", "not text in UTF-8"),
 )
 
@@ -186,32 +184,7 @@ WORDS = (
     reads("names", "category", [f"Anna M{k}" for k in range(24)], {"x=Anna M0": 1.0}, notes=DIFFERENT),
 )
 
-PARQUET = io.BytesIO()
-parquet.write_table(pa.table({"id": [2**53 + 1, 2**53], "zip": ["01234", "10115"], "y": ["no", "yes"]}), PARQUET)
-OTHERS = (
-    plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
-    Dirty(
-        "JSON lines",
-        text('{"zip": "01234", "on": "yes", "y": "no"}', '{"zip": "10115", "on": "no", "y": "yes"}'),
-        {"zip": "category", "on": "boolean"},
-        {"zip=01234": 1.0, "on=true": 1.0},
-        {"zip": "01234", "on": "yes"},
-        rows=2,
-        ending=".jsonl",
-    ),
-    Dirty(
-        "Parquet",
-        PARQUET.getvalue(),
-        {"id": "category", "zip": "category"},
-        {"id=9007199254740993": 1.0, "zip=01234": 1.0},
-        {"id": "9007199254740993", "zip": "01234"},
-        rows=2,
-        ending=".parquet",
-        notes=("column 'id': whole numbers beyond 2^53",),
-    ),
-)
-
-DIRTY = (*ENCODINGS, *SEPARATORS, *QUOTES, *MISSING, *HEADERS, *ROWS, *NUMBERS, *TIMES, *WORDS, *OTHERS)
+DIRTY = (*ENCODINGS, *SEPARATORS, *QUOTES, *MISSING, *HEADERS, *ROWS, *NUMBERS, *TIMES, *WORDS)
 
 
 def written(dirty: Dirty, folder) -> str:

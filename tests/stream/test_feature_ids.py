@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stream.tabular import bytes_of, chunk_of, encoded, raw_rows
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.core.rows import sparse
 from tunefree.stream import feature_ids
 from tunefree.stream import keys as dictionary
@@ -147,27 +147,6 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     backwards = np.array(list(expected)[::-1], np.uint64)
     kept = [*range(first), *(expected[value] for value in backwards.tolist())]  # ids before the first are those of both
     assert dictionary.ids_of(whole, backwards).tolist() == kept
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "problem"),
-    [
-        ("keys", lambda keys: keys[[0, 0]], "a feature is known twice"),
-        ("names", lambda text: text[:-1], "the names of features do not end with their text"),
-        ("names", lambda text: text | 128, "a name of a feature is not text in UTF-8"),
-        ("name_columns", lambda columns: columns[:-1], "not as many names as features"),
-        ("name_columns", lambda columns: columns + 1, "of columns that it does not have"),
-        ("evidence", lambda evidence: evidence[:-1], "not as much evidence as features"),
-        ("free", lambda free: np.array([2]), "free places where there are none"),
-        ("free", lambda free: np.array([1, 0]), "free places where there are none"),
-    ],
-)
-def test_states_that_lie_are_refused(name, change, problem):
-    encoder, _ = encoded({"s": ["a", "b"]})
-    encoder.ids.limit(2)
-    arrays, header = encoder.state()
-    with pytest.raises(ModelError, match=problem):
-        TableEncoder.restore(arrays | {name: change(arrays[name])}, header)
 
 
 def test_more_features_than_there_is_room_for_are_refused(monkeypatch):
