@@ -19,17 +19,18 @@ from tunefree.stream.source import open_source
 from tunefree.stream.text import errors_of, read_lines
 
 LONG = b"9" * 400
+
+
+def nested(depth):
+    return b'{"x":' + b"[" * depth + b"]" * depth + b',"y":1}\n'
+
+
 CASES = {
     "a byte-order mark.svm": (b"\xef\xbb\xbf1 1:7\n1 x:1\n", 1, "row 2: 'x:1' is not index:value"),
-    "deep.jsonl": (b'{"x":1,"y":1}\n{"x":' + b"[" * 9000 + b"]" * 9000 + b',"y":1}\n', 1, "row 2: the line is nested"),
-    **{
-        f"{n} deep at first.jsonl": (
-            b'{"x":' + b"[" * n + b"]" * n + b',"y":1}\n{"x":1,"y":1}\n',
-            1,
-            "row 1: the line is nested",
-        )
-        for n in (70, 900)  # between what is read and where Python's recursion ends was a traceback
-    },
+    "deep.jsonl": (b'{"x":1,"y":1}\n' + nested(9000), 1, "row 2: the line is nested"),
+    # Between what is read and where Python's recursion ends was a traceback.
+    "70 deep at first.jsonl": (nested(70) + b'{"x":1,"y":1}\n', 1, "row 1: the line is nested"),
+    "900 deep at first.jsonl": (nested(900) + b'{"x":1,"y":1}\n', 1, "row 1: the line is nested"),
     "texts of brackets.jsonl": (b'{"x":"' + b"[" * 99 + b'","y":1}\n{"x":"a","y":2,"y":3}\n' * 2, 1, "twice"),
     "deep at first.jsonl": (b'{"x":' + b"[" * 9000 + b'}\n{"x":1,"y":1}\n', 1, "row 1: the line is "),
     "400 digits.jsonl": (b'{"x":1,"y":1}\n{"x":' + LONG + b',"y":1}\n', 1, "row 2, column 'x': the number is infinite"),
