@@ -76,7 +76,6 @@ def test_what_is_nested_has_one_type(tmp_path):
     ("name", "content", "options", "problem"),
     [
         ("a.csv", b"x,y\n1,2\n", {"delimiter": "ab"}, "the delimiter 'ab' is not one ASCII character"),
-        ("a.csv", b"x,y\n1,2\n", {"delimiter": '"'}, "the delimiter '\"' is not one ASCII character"),
         ("a.csv", b"x,y\n1,2\n", {"encoding": "base64"}, "there is no encoding 'base64' of text"),
         ("a.csv", b"x,y\n\xff,2\n", {"encoding": "ascii"}, "not text in ascii .* name its `encoding`"),
         ("a.csv", b"x,y\n1,2\n", {"escape": "x"}, "`escape` must be 'backslash' or 'quote', not 'x'"),
@@ -114,7 +113,7 @@ def test_what_is_not_there_or_was_read_before_is_named(tmp_path, monkeypatch):
     for name, content in (("csv", b"x,y\n1,2\n"), ("json", b'{"x": 1}\n')):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
         list(open_source("-", name).chunks())
-        with pytest.raises(DataError, match="has been read already"):
+        with pytest.raises(DataError, match=r"has been read already.*save it to a file"):
             next(open_source("-", name).chunks())
     with pytest.raises(DataError, match="the data end before the place to go on from"):
         list(read_lines([text(tmp_path / "a.txt", "short\n")], Position(0, 99)))

@@ -101,20 +101,9 @@ SEPARATORS = (
     plain("trailing separators", text(*(f"{line}," for line in PLAIN))),  # what never has a value is no column
     wrong("trailing separators of rows", text("x,y", "1,no,", "2,yes,"), "row 1: the row has 3 fields, the header 2"),
     reads("more separators in names", "number", ["5", "6", "7"], {LONG: 5.0}, 5, column=LONG, delimiter=";"),
-)
-
-QUOTES = (
     reads("numbers in quotes", "number", ['"5"', '"6"', '"7"'], {"x": 5.0}, 5),
     wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2: a double quote is never closed"),
     wrong("single quotes", labelled("x", "'a, b'", "c"), "row 1: the row has 3 fields, the header 2"),
-)
-
-MISSING = (
-    reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
-    reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
-    reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
-    wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
-    reads("a word named missing", "number", ["5", "unknown", "7"], {"x": 5.0}, plan={"na_values": ["unknown"]}),
 )
 
 HEADERS = (
@@ -148,20 +137,19 @@ ROWS = (
     reads("white space around values", "category", [" a ", "b", "c"], {"x=a": 1.0}, "a"),
 )
 
-NUMBERS = (
+VALUES = (
+    reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
+    reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
+    reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
+    wrong("infinity", labelled("x", "5", "inf"), "row 2, column 'x': the number is infinite"),
+    reads("a word named missing", "number", ["5", "unknown", "7"], {"x": 5.0}, plan={"na_values": ["unknown"]}),
     reads("commas and a unit", "number", ["1,5 km", "2 km", "1.003,25 km"], {"x": 1.5}, 1.5, delimiter=";"),
     reads("leading zeros", "category", ["01234", "10115", "1234"], {"x=01234": 1.0}, notes=ZEROS),
     reads("leading zeros that are numbers", "number", ["01234", "10115"], {"x": 1234.0}, 1234, plan={"numeric": ["x"]}),
     reads("hexadecimal", "category", ["0x1F", "7"], {"x=0x1F": 1.0}, notes=ZEROS),
-)
-
-TIMES = (
     reads("dates", "moment", ["2024-01-31", "2024-02-01"], {"x[year=2024]": 1.0}),
     reads("times of day", "time", ["10:15", "23:59"], {"x[hour=10]": 1.0}),
     reads("afternoons", "time", ["10:15 PM", "9:05AM", "12:30:10 am"], {"x[hours]": 22.25, "x[hour=22]": 1.0}),
-)
-
-WORDS = (
     reads("yes and no", "boolean", ["yes", "No", "YES", ""], {"x=true": 1.0}),
     reads("true and false", "boolean", ["TRUE", "False", "true"], {"x=true": 1.0}, True),
     reads("a third word", "category", ["Y", "N", "unknown"], {"x=Y": 1.0}),
@@ -171,7 +159,7 @@ WORDS = (
     reads("names", "category", [f"Anna M{k}" for k in range(24)], {"x=Anna M0": 1.0}, notes=DIFFERENT),
 )
 
-DIRTY = (*ENCODINGS, *SEPARATORS, *QUOTES, *MISSING, *HEADERS, *ROWS, *NUMBERS, *TIMES, *WORDS)
+DIRTY = (*ENCODINGS, *SEPARATORS, *HEADERS, *ROWS, *VALUES)
 
 
 def written(dirty: Dirty, folder) -> str:

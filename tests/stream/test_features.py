@@ -301,18 +301,8 @@ def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path
     assert {name: layout.label(encoder.names().index(name)) for name in labels} == labels
 
 
-def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
-    first, second = (text(tmp_path / f"{k}.jsonl", as_lines(LATE[k:] if k else LATE[:4])) for k in (0, 4))
-    whole, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
-    half, before = read([first])
-    arrays, header = half.state()
-    restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
-    encoder, after = read([second], encoder=restored)
-    assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
-
-
 @pytest.mark.parametrize("hash_bits", [0, 5])
-def test_encoders_of_shards_are_joined_to_that_of_all_rows(hash_bits):
+def test_encoders_go_on_when_restored_and_those_of_shards_are_joined_to_that_of_all_rows(hash_bits):
     shards = [
         {"x": [1.0, 2.0], "s": ["a", "b"]},
         {"x": [3.0, 4.0], "s": ["c", "a"], "n": [None, 7.5], "t": ["u", "v"]},
@@ -325,6 +315,8 @@ def test_encoders_of_shards_are_joined_to_that_of_all_rows(hash_bits):
         for one in (whole, encoder):
             one.encode(chunk_of(shard), True, BadRows())
         joined.absorb(*encoder.state())
+        arrays, header = whole.state()
+        whole = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
     assert joined.names() == whole.names() and joined.state()[1] == whole.state()[1]
     profiles = [encoder.profile for encoder in (joined, whole)]
     assert profiles[0].rows == profiles[1].rows and profiles[0].values.shape == profiles[1].values.shape

@@ -230,11 +230,8 @@ FRAMES = {
 
 
 def present_records(chunks):
-    found = []
-    for chunk in chunks:
-        for record in chunk.data.to_pylist():
-            found += [{name: None if value != value else value for name, value in record.items()}]
-    return found
+    """The records, with None for NaN."""
+    return [{name: None if x != x else x for name, x in record.items()} for record in records(chunks)]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
