@@ -75,18 +75,13 @@ def plain(name: str, content: bytes, **more: Any) -> Dirty:
     return Dirty(name, content, KINDS, FIRST, SENT, **more)
 
 
-def named(name: str, content: bytes, **more: Any) -> Dirty:
-    """A file with the rows of NAMED."""
-    return Dirty(name, content, KINDS, NAMED_FIRST, NAMED_SENT, **more)
-
-
 def _joined(mark: str) -> bytes:
     return text(*(line.replace(",", mark) for line in PLAIN))
 
 
 ENCODINGS = (
     wrong("UTF-16 without a mark", text(*NAMED, encoding="utf-16-le"), "not text in UTF-8; name its --encoding"),
-    named("Latin-1, named", text(*NAMED, encoding="latin-1"), encoding="latin-1"),
+    Dirty("Latin-1, named", text(*NAMED, encoding="latin-1"), KINDS, NAMED_FIRST, NAMED_SENT, encoding="latin-1"),
     wrong("Latin-1", text(*NAMED, encoding="latin-1"), "is not text in UTF-8 (--encoding names another)"),
     wrong("cp1252 in the header", text("€,y", "1,no", encoding="cp1252"), "not text in UTF-8; name its --encoding"),
     plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),

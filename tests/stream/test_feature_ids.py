@@ -17,6 +17,7 @@ from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.feature_ids import sum_duplicates
+from tunefree.stream.layout import Layout
 
 
 @given(
@@ -148,6 +149,8 @@ def test_more_features_than_there_is_room_for_are_refused(monkeypatch):
 
 
 def test_hashing_takes_constant_memory():
+    layout = Layout.of_encoder(encoded({"x": [1.0], "s": ["a"]}, hash_bits=2)[0])
+    assert layout.feature_parts.tolist() == [-1, 0, 2, 2, 2, 2] and layout.parts[2].kind == "hashed"
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
     assert dictionary.n_features(keys) == 3 + 1024

@@ -63,9 +63,8 @@ def test_rows_are_those_of_a_ten_line_parser(rows, data):
         text = text.removesuffix("\n")
     encoder = SvmlightEncoder()
     batch = encoded(text, encoder)
-    assert repr((batch.target.to_pylist(), by_name(encoder, batch))) == repr(
-        naive_svmlight(text)
-    )  # repr tells -0.0 from 0.0
+    labels_and_values = batch.target.to_pylist(), by_name(encoder, batch)
+    assert repr(labels_and_values) == repr(naive_svmlight(text))  # repr tells -0.0 from 0.0
     lines = [i for i, line in enumerate(text.split("\n"), 1) if line.partition("#")[0].split()]
     assert batch.numbers.tolist() == lines
     assert batch.weight.tolist() == [1.0] * len(rows)
@@ -160,12 +159,12 @@ def named(name: str, value: str | None) -> str:
     return name if value is None else f"{name}:{value}"
 
 
+HEADS = ["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'a_tag ", "1 tag", "-1 3 'tag", "'tag ", " 1  2\t"]
+
+
 @st.composite
 def vw_rows(draw) -> str:
-    head = draw(
-        st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'a_tag ", "1 tag", "-1 3 'tag", "'tag ", " 1  2\t"])
-    )
-    text = head
+    text = draw(st.sampled_from(HEADS))
     for name, value, features in draw(NAMESPACES):
         text += "|" + (named(name, value) if name else "")
         text += "".join(draw(st.sampled_from([" ", "  ", "\t"])) + named(*feature) for feature in features)

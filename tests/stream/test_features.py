@@ -160,8 +160,9 @@ def test_rows_that_wait_for_their_group_are_restored_whole_or_refused():
 def test_a_bad_row_teaches_no_category():
     chunk = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]})
     encoder = TableEncoder.infer(chunk, "y")
-    encoder.encode(chunk, True, BadRows(skip=True))
-    assert encoder.names() == ["(constant)", "s=good"]
+    bad = BadRows(skip_unlabelled=True)
+    encoder.encode(chunk, True, bad)
+    assert encoder.names() == ["(constant)", "s=good"] and bad.tally.unlabelled == 1 and not bad.tally.oddities
 
 
 @pytest.mark.parametrize(

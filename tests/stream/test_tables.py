@@ -1,5 +1,6 @@
 """Tables of every format, in memory and of queries: what is read, and what is refused, wherever blocks are cut."""
 
+import csv
 import io
 
 import numpy as np
@@ -75,8 +76,6 @@ CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
     end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, end):
-    import csv
-
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["x", "y"])
