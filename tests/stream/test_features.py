@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import tunefree
 from tests.stream.tabular import bytes_of, chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
@@ -231,13 +232,17 @@ def test_a_target_of_texts_is_what_it_is_typed(target, family):
     assert batch_of_texts.target.to_pylist() == batch.target.to_pylist()
 
 
-def test_integers_of_a_target_keep_their_digits():
+def test_integers_of_a_target_keep_their_digits(tmp_path):
     first = 2**53 + 1
     encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
     batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
     assert batch.target.to_pylist() == [first, 7]
     gaps = {"y": ["NA", str(first)], "x": ["1", "2"]}
     assert TableEncoder.infer(chunk_of(gaps), "y", typed=False).target_family == "integer"
+    table = {"x": [float(k) for k in range(60)], "y": [10**18 + 1 + k for k in range(60)]}
+    model = tunefree.train(table, target="y", learner="scinol2")
+    model.save(tmp_path / "a.model")
+    np.testing.assert_allclose(model.predict({"x": [3.0]}), 1e18, rtol=0.1)
     zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
 

@@ -249,7 +249,8 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     for number, text in enumerate(texts, row):
         try:
             record = _read(text)
-            new_items = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
+            known = {*schema.names}
+            new_items = (item for item in record.items() if item[0] not in known or isinstance(item[1], dict))
             fields = _extended(schema, pa.schema([_inferred(name, value) for name, value in new_items]))
             good.append(
                 {field.name: _converted(record.get(field.name), field.name, field.type, na_values) for field in fields}

@@ -338,4 +338,4 @@ def target_numbers(sample: Sample, task: str) -> np.ndarray | None:
     if task == "classification":
         return to_numpy(target.dictionary_encode().indices, -1).astype(np.int64)
     is_numbers = pa.types.is_floating(target.type) or pa.types.is_integer(target.type)
-    return to_numpy(target.cast(pa.float64()), math.nan) if is_numbers else None
+    return to_numpy(target.cast(pa.float64(), safe=False), math.nan) if is_numbers else None
