@@ -39,7 +39,6 @@ CASES = {
     "half a pair at first.jsonl": (b'{"x":"\\ud800","y":1}\n{"x":"b","y":1}\n', 1, "row 1, column 'x': half of"),
     "a count and no text.csv": (b"x,y\n1,2\n\xff,2,3\n3,4\n", 2, "row 2: the row has 3 fields, the header 2"),
     "no text and a count.csv": (b"x,y\na\xff,2\nb,2,3\nc,4\n", 1, "row 1, column 'x': 'a�' is not text in"),
-    "no text.csv": (b"x,y\na\xff,2\nb,3\n", 1, "row 1, column 'x': 'a�' is not text in UTF-8"),
 }
 
 
@@ -105,10 +104,7 @@ def test_what_is_not_there_or_was_read_before_is_named(tmp_path, monkeypatch):
             open_source(path)
     with pytest.raises(DataError, match="parquet cannot be read from standard input"):
         next(open_source("-", "parquet").chunks())
-    with (
-        pytest.raises(DataError, match=r"a.csv: it cannot be read \(.*check the file and its permissions"),
-        errors_of("a.csv"),
-    ):
+    with pytest.raises(DataError, match=r"a: it cannot be read \(.*check the file and its permissions"), errors_of("a"):
         raise PermissionError(13, "Permission denied")
     for name, content in (("csv", b"x,y\n1,2\n"), ("json", b'{"x": 1}\n')):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))

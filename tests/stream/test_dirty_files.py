@@ -116,7 +116,6 @@ HEADERS = (
 
 ROWS = (
     wrong("a total", text(*PLAIN, "Total,30,"), "row 5, column 'y': the target is missing"),
-    wrong("a short row", text("x,y", "1,no", "2", "3,yes"), "row 2: the row has 1 field, the header 2"),
     wrong("a long row", text("x,y", "1,no", "2,yes,3"), "row 2: the row has 3 fields, the header 2"),
     plain("a short row that is left out", text(*PLAIN[:3], "9", *PLAIN[3:]), plan=SKIP),
     wrong("the last line cut", b"x,y\n1,no\n2", "row 2: the last line is cut off: it has 1 field, the header 2"),
