@@ -191,6 +191,7 @@ def test_a_word_in_a_numeric_target_is_an_error_that_names_it(tmp_path, word, ta
     [
         [f"{k:05d}" for k in range(60)],
         [2**62 + k for k in range(60)],
+        [*(f"{k % 28 + 1}.{k // 28 + 1}.2024" for k in range(99)), "soon 7"],  # the first of many are dates
         [f"{size:.2f} {'kg' if k % 2 else 'g'}" for k, size in enumerate(SIZES)],
     ],
 )
@@ -263,3 +264,5 @@ def test_commas_are_decimal_between_semicolons_unless_a_number_must_have_a_point
     assert batch.rows.numbers[0].tolist() == values
     told = [(note.column, note.remedy) for note in bad.tally.oddities]
     assert told == [(column, "`decimal` and `thousands` decide") for column in notes]
+    begin(open_source(path), Plan(target="y", decimal=",", thousands="."), declared := BadRows())
+    assert not declared.tally.oddities

@@ -149,8 +149,10 @@ def test_more_features_than_there_is_room_for_are_refused(monkeypatch):
 
 
 def test_hashing_takes_constant_memory():
-    layout = Layout.of_encoder(encoded({"x": [1.0], "s": ["a"]}, hash_bits=2)[0])
+    encoder, _ = encoded({"x": [1.0], "s": ["a"]}, hash_bits=2)
+    layout = Layout.of_encoder(encoder)
     assert layout.feature_parts.tolist() == [-1, 0, 2, 2, 2, 2] and layout.parts[2].kind == "hashed"
+    assert encoder.names() == ["(constant)", "x", "#0", "#1", "#2", "#3"]
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
     assert dictionary.n_features(keys) == 3 + 1024

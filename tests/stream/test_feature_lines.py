@@ -29,8 +29,6 @@ def by_name(encoder, batch):
     return result
 
 
-# -- svmlight
-
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-99, max_value=99).map(str),
@@ -139,8 +137,6 @@ def test_indices_of_any_size_are_hashed():
     with pytest.raises(DataError, match="larger than"):
         encoded(f"1 {largest + 1}:1", encoder)
 
-
-# -- Vowpal Wabbit
 
 WORDS = st.text(st.sampled_from("abé'^#-.0123456789"), min_size=1, max_size=20)
 VALUES = st.one_of(
