@@ -15,6 +15,7 @@ import tunefree
 from tests.frames import mixed_frame
 from tunefree import DataError, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.prediction import load
+from tunefree.stream.plain import PlainEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::tunefree.DataWarning")
 
@@ -85,6 +86,11 @@ def test_exposures_and_texts_of_a_file(tmp_path):
     TuneFreeRegressor(loss="poisson").fit(X, counts, exposure=exposure).save(tmp_path / "counts.model")
     expected = tunefree.load(tmp_path / "counts.model").predict(NEW, exposure=exposure[: len(NEW)])
     assert (load(tmp_path / "counts.model").predict(plain(NEW), exposure[: len(NEW)]) == expected).all()
+    for wrong in ([1.0], np.zeros(len(NEW)), np.full(len(NEW), np.inf)):
+        with pytest.raises(DataError, match="exposures are not one finite number above 0 for each row"):
+            load(tmp_path / "counts.model").predict(plain(NEW), wrong)
+    with pytest.raises(AttributeError, match="a model of numbers has no probabilities"):
+        load(tmp_path / "counts.model").predict_proba(plain(NEW))
     rows = X.assign(y=SCORE > 0, letter=X["letter"].fillna("n/a"), flag=np.where(X["flag"], "Yes", "no"))
     rows.to_csv(tmp_path / "rows.csv", index=False)
     model = tunefree.train(tmp_path / "rows.csv", target="y")
@@ -153,6 +159,9 @@ def test_columns_that_came_later_may_be_missing(tmp_path):
     predictor, new = load(tmp_path / "late.model"), NEW.assign(colour="red")
     assert (predictor.predict_proba(plain(NEW)) == model.predict_proba(NEW)).all()
     assert (predictor.predict_proba(plain(new)) == model.predict_proba(new)).all()
+    model.partial_fit(later.assign(size=1.5), SCORE > 0).save(tmp_path / "number.model")
+    with pytest.raises(ModelError, match="column 'size': .* numbers that came later need Arrow"):
+        load(tmp_path / "number.model")
 
 
 def test_columns_that_the_model_does_not_know_are_told(tmp_path):
@@ -167,6 +176,7 @@ def test_columns_that_the_model_does_not_know_are_told(tmp_path):
             assert predictor.predict(strange) == expected
 
 
+COLUMNS = [{"name": "x", "kind": "number"}]
 OTHER_FORMS = [None, "abc", [[1.0, 2.0]], pd.DataFrame({"x": [1.0]}), {"x": 1.0, "z": 2}, {"x": "1"}]
 
 
@@ -187,5 +197,11 @@ def test_what_does_not_fit_is_one_clear_error(tmp_path):
             predictor.predict(rows)
     dates = TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0)
     dates.save(tmp_path / "dates.model")
+    (tmp_path / "rows.svm").write_text("0 1:2\n1 1:3\n" * 20)
+    tunefree.train(tmp_path / "rows.svm").save(tmp_path / "lines.model")
+    with pytest.raises(ModelError, match="lines of text and hashed features need Arrow"):
+        load(tmp_path / "lines.model")
+    with pytest.raises(ModelError, match="features of the encoder have not a column each"):
+        PlainEncoder.restore({"keys": np.ones(1, np.uint64), "name_columns": np.zeros(0)}, {"columns": COLUMNS})
     with pytest.raises(ModelError, match=r"column 'day': texts, .* need Arrow; read the file by `tunefree.load`$"):
         load(tmp_path / "dates.model")

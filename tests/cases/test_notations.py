@@ -11,6 +11,7 @@ from tests.stream.tabular import write
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, encoded, in_its_notation
 from tunefree.workflows.columns import columns
@@ -136,6 +137,20 @@ def test_dates_are_features_through_each_door(tmp_path, name, extension):
     assert f"v[hour={MOMENTS[1].hour}]" in reading.encoder.names()
 
 
+def test_dates_to_predict_are_told_if_they_are_written_otherwise_and_options_name_what_is_there(tmp_path):
+    reading, _ = read(written(tmp_path, "csv", [f"{moment:%Y-%m-%d}" for moment in MOMENTS]))
+    path, bad = written(tmp_path, "jsonl", [f"{moment:%d.%m.%Y}" for moment in MOMENTS]), BadRows()
+    encoder, _ = in_its_notation(open_source(path), reading.encoder, bad)
+    ((column, problem, _),) = encoder.notes
+    assert column == "v" and problem == "dates are read as %d.%m.%Y, where training had them as YYYY-MM-DD"
+    for types, problem in [
+        (ColumnTypes(date=["x=%d"]), "column 'x': the model has no such column of dates"),
+        (ColumnTypes(decimal=","), "no column of numbers is written as text; leave `decimal` and"),
+    ]:
+        with pytest.raises(DataError, match=problem):
+            in_its_notation(open_source(path, column_types=types), reading.encoder, bad)
+
+
 @pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("sign", [r"\N", "#DIV/0!", "N/A", "-"])
 def test_signs_of_missing_numbers_are_missing_through_each_door(tmp_path, sign, extension):
@@ -153,6 +168,8 @@ def test_a_day_of_zeros_is_missing(tmp_path):
 
 
 def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
+    texts = ["broken" if k % 5 < 3 else f"{value:.2f}" for k, value in enumerate(VALUES)]
+    assert read(written(tmp_path, "csv", texts))[0].encoder.columns[0].kind == "category"
     texts = ["broken" if k % 6 == 0 else f"{value:.2f}" for k, value in enumerate(VALUES)]
     path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
     reading = begin(open_source(path), Plan(target="y"), bad)
@@ -173,14 +190,15 @@ def test_a_word_in_a_numeric_target_is_an_error_that_names_it(tmp_path, word, ta
     "texts",
     [
         [f"{k:05d}" for k in range(60)],
-        [str(2**62 + k) for k in range(60)],
+        [2**62 + k for k in range(60)],
+        [*(f"{k % 28 + 1}.{k // 28 + 1}.2024" for k in range(99)), "soon 7"],  # the first of many are dates
         [f"{size:.2f} {'kg' if k % 2 else 'g'}" for k, size in enumerate(SIZES)],
     ],
 )
-@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+@pytest.mark.parametrize("extension", FORMATS)
 def test_codes_of_digits_and_mixed_units_are_no_numbers(tmp_path, texts, extension):
     reading, _ = read(written(tmp_path, extension, texts))
-    assert reading.encoder.columns[0].kind == "category"
+    assert reading.encoder.columns[0].kind == "category" and categories(reading.encoder) == list(map(str, texts))
 
 
 @pytest.mark.parametrize("start", [2**53, 2**63, 10**20])
@@ -246,3 +264,5 @@ def test_commas_are_decimal_between_semicolons_unless_a_number_must_have_a_point
     assert batch.rows.numbers[0].tolist() == values
     told = [(note.column, note.remedy) for note in bad.tally.oddities]
     assert told == [(column, "`decimal` and `thousands` decide") for column in notes]
+    begin(open_source(path), Plan(target="y", decimal=",", thousands="."), declared := BadRows())
+    assert not declared.tally.oddities

@@ -1,4 +1,4 @@
-"""Some seconds of `make fuzz` with fixed seeds, but for killed processes; files that once failed; named lies."""
+"""Some seconds of `make fuzz` with fixed seeds; files that once failed; named lies."""
 
 import copy
 from pathlib import Path
@@ -104,6 +104,10 @@ def array(name, change):
     return lambda arrays, header: arrays.update({name: change(arrays[name])})
 
 
+def added(name, values):
+    return lambda arrays, header: arrays.update({name: values})
+
+
 def reduce_members(arrays, header):
     n_features, n_outputs = arrays[f"{MEMBER}.state.wealth"].shape
     for name in [name for name in arrays if name.startswith(MEMBER)]:
@@ -138,6 +142,14 @@ def broadcast(arrays, header):
         ("linear", reduce_members, "members learn in a model that only predicts, or the other way"),
         ("linear", add_ids, "the encoder has features that the model does not have"),
         ("linear", array(f"{MEMBER}.state.wealth", lambda wealth: wealth[:2]), "has the shape 2 x 3, where other"),
+        ("linear", array("encoder.keys", lambda keys: keys[[0, *range(len(keys) - 1)]]), "a feature is known twice"),
+        ("linear", array("encoder.names", lambda text: text[:-1]), "the names of features do not end with their text"),
+        ("linear", array("encoder.names", lambda text: text | 128), "a name of a feature is not text in UTF-8"),
+        ("linear", array("encoder.name_columns", lambda c: c[:-1]), "the encoder has not as many names as features"),
+        ("linear", array("encoder.name_columns", lambda c: c + 9), "of columns that it does not have"),
+        ("linear", added("encoder.evidence", np.zeros(1)), "the encoder has not as much evidence as features"),
+        ("linear", added("encoder.free", np.array([1, 0])), "the encoder has free places where there are none"),
+        ("vw", array("encoder.name_sizes", lambda sizes: sizes[:-1]), "the names of features do not end with their"),
         ("linear", count_members, "model.member_settings and model.linear.members differ in number"),
         ("kernel", array("model.predictor.bank.members.0.state.norms", lambda n: np.append(n, 1.0)), "has the shape"),
         ("prediction", array(f"{MEMBER}.fixed_weights", lambda w: w[:2]), "fixed_weights has the shape 2 x 3"),

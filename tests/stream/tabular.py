@@ -25,6 +25,12 @@ def encoded(columns, **options):
     return encoder, encoder.encode(chunk, True, BadRows())
 
 
+def bytes_of(encoder):
+    """The arrays and the header of an encoder's state."""
+    arrays, header = encoder.state()
+    return {name: array.tobytes() for name, array in arrays.items()}, json.dumps(header)
+
+
 def named_rows(encoder, batch):
     """Each row as a dictionary from names to values, the constant left out; a feature twice is an error."""
     names, by_name = encoder.names(), []

@@ -5,16 +5,19 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stream.tabular import chunk_of, encoded, raw_rows
+from tests.stream.tabular import bytes_of, chunk_of, encoded, raw_rows
+from tunefree.core.errors import DataError
 from tunefree.core.rows import sparse
 from tunefree.stream import feature_ids
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.feature_ids import sum_duplicates
+from tunefree.stream.layout import Layout
 
 
 @given(
@@ -25,23 +28,17 @@ def test_merging_keeps_the_sum_of_each_feature(codes, words):
     codes = np.array(codes, np.int32)
     words = sorted((place % len(codes), j, v) for place, j, v in words)
     rows, features, values = (np.array([w[k] for w in words], t) for k, t in enumerate((np.int64, np.int32, float)))
-    expected = np.zeros((len(codes), 7))
-    for i, j, v in words:
-        expected[i, j] += v
-    for i, held in enumerate(codes):
-        for j in held[held > 0]:
-            expected[i, j] += 1
     pointers = np.searchsorted(rows, np.arange(len(codes) + 1))
-    left, block = sum_duplicates(codes, sparse(pointers, features, values))
-    rows = np.repeat(np.arange(len(codes)), np.diff(block.pointers))
-    total, entries_of = np.zeros_like(expected), np.zeros(expected.shape, int)
-    np.add.at(total, (rows, block.features), block.values)
-    np.add.at(entries_of, (rows, block.features), 1)
-    for i, held in enumerate(left):
-        for j in held[held > 0]:
-            total[i, j] += 1
-            entries_of[i, j] += 1
-    assert np.allclose(total, expected) and entries_of.max(initial=0) <= 1
+    merged, block = sum_duplicates(codes, sparse(pointers, features, values))
+    assert np.allclose(sums(merged, block), sums(codes, sparse(pointers, features, values)))
+    assert sums(merged, block._replace(values=np.ones(len(block.values)))).max(initial=0) <= 1
+
+
+def sums(codes, words):
+    """The sum of the values of each feature from 1 to 6 in each row; that of a code is 1."""
+    total = np.array([np.bincount(row, minlength=7) for row in codes], float)
+    np.add.at(total, (np.repeat(np.arange(len(codes)), np.diff(words.pointers)), words.features), words.values)
+    return total[:, 1:]
 
 
 def test_words_that_are_counted_piece_by_piece_are_those_of_the_whole_chunk(monkeypatch):
@@ -65,8 +62,7 @@ def test_words_that_are_counted_piece_by_piece_are_those_of_the_whole_chunk(monk
         for first, second in zip(found.rows, expected.rows, strict=True):
             assert np.array_equal(first, second)
         assert pieces.names() == whole.names() and pieces.column_of().tolist() == whole.column_of().tolist()
-        for name, array in whole.state()[0].items():
-            assert np.array_equal(array, pieces.state()[0][name])
+        assert bytes_of(pieces) == bytes_of(whole)
 
 
 TEXTS = st.sampled_from([None, "?", "red", "red green", "green blue red", "blue blue"])
@@ -85,26 +81,9 @@ ROWS = st.fixed_dictionaries(
         "w": st.sampled_from([None, 1.0, 0.0, -1.0]),
     }
 )
-SCHEMA = pa.schema(
-    [
-        ("n", pa.float64()),
-        ("s", pa.string()),
-        ("c", pa.dictionary(pa.int32(), pa.string())),
-        ("b", pa.bool_()),
-        ("d", pa.timestamp("us")),
-        ("z", pa.timestamp("us", "Asia/Tokyo")),
-        ("k", pa.time64("us")),
-        ("t", pa.string()),
-        ("u", pa.string()),
-        ("y", pa.string()),
-        ("w", pa.float64()),
-    ]
-)
-
-
-def bytes_of(encoder):
-    arrays, header = encoder.state()
-    return {name: array.tobytes() for name, array in arrays.items()}, json.dumps(header)
+TYPES = dict.fromkeys("nw", pa.float64()) | dict.fromkeys("stuy", pa.string()) | {"b": pa.bool_()}
+TYPES |= {"c": pa.dictionary(pa.int32(), pa.string()), "d": pa.timestamp("us"), "k": pa.time64("us")}
+SCHEMA = pa.schema(TYPES | {"z": pa.timestamp("us", "Asia/Tokyo")})
 
 
 @given(st.lists(ROWS, min_size=1, max_size=25), st.lists(st.integers(0, 25)), st.sampled_from([0, 4]), st.data())
@@ -159,7 +138,21 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.ids_of(whole, backwards).tolist() == kept
 
 
+def test_more_features_than_there_is_room_for_are_refused(monkeypatch):
+    encoder, _ = encoded({"s": ["a"], "t": ["b"]})
+    encoder.ids.limit(1)
+    with pytest.raises(DataError, match="a row has more new categories and words than the 1 there is room for"):
+        encoder.encode(chunk_of({"s": ["c"], "t": ["d"]}), True, BadRows())
+    monkeypatch.setattr(dictionary, "LARGEST_ID", 600)
+    with pytest.raises(DataError, match="more than 600 different features; hash the features"):
+        dictionary.lookup(dictionary.create(), np.arange(601, dtype=np.uint64))
+
+
 def test_hashing_takes_constant_memory():
+    encoder, _ = encoded({"x": [1.0], "s": ["a"]}, hash_bits=2)
+    layout = Layout.of_encoder(encoder)
+    assert layout.feature_parts.tolist() == [-1, 0, 2, 2, 2, 2] and layout.parts[2].kind == "hashed"
+    assert encoder.names() == ["(constant)", "x", "#0", "#1", "#2", "#3"]
     array = np.random.default_rng(0).integers(0, 2**63, 100_000).astype(np.uint64)
     keys, ids = dictionary.lookup(dictionary.create(first=3, bits=10), array)
     assert dictionary.n_features(keys) == 3 + 1024
@@ -169,6 +162,7 @@ def test_hashing_takes_constant_memory():
     assert abs(counts - 100_000 / 1024).max() < 6 * np.sqrt(100_000 / 1024)
     other = dictionary.restore(dictionary.save(keys), first=3, bits=10)
     assert (dictionary.lookup(other, array, add=False)[1] == ids).all()
+    assert dictionary.ids_of(other, dictionary.save(keys)).tolist() == [*range(3 + 1024)]
 
 
 @given(st.lists(st.text(max_size=30), max_size=20), st.integers(0, 2**64 - 1))

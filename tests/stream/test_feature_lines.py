@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stream.tabular import bytes_of
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
@@ -27,8 +28,6 @@ def by_name(encoder, batch):
         result.append(dict(zip(features, values[start:stop], strict=True)))
     return result
 
-
-# -- svmlight
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
@@ -62,9 +61,8 @@ def test_rows_are_those_of_a_ten_line_parser(rows, data):
         text = text.removesuffix("\n")
     encoder = SvmlightEncoder()
     batch = encoded(text, encoder)
-    assert repr((batch.target.to_pylist(), by_name(encoder, batch))) == repr(
-        naive_svmlight(text)
-    )  # repr tells -0.0 from 0.0
+    labels_and_values = batch.target.to_pylist(), by_name(encoder, batch)
+    assert repr(labels_and_values) == repr(naive_svmlight(text))  # repr tells -0.0 from 0.0
     lines = [i for i, line in enumerate(text.split("\n"), 1) if line.partition("#")[0].split()]
     assert batch.numbers.tolist() == lines
     assert batch.weight.tolist() == [1.0] * len(rows)
@@ -83,7 +81,7 @@ def test_numbers_are_exact_to_the_last_bit():
 BAD_SVMLIGHT = [
     *(
         (f"1 5:{end}", f"the value of '5:{end}' is not a number")
-        for end in ("", "x", "1x", "1:2", "1e", ".", "-", "0x10")
+        for end in ("", "x", "1x", "1:2", "1e", ".", "-", "0x10", "7e30.8", "9" * 30 + ".8.8")
     ),
     ("1 5", "'5' has no colon; write index:value"),
     ("1 5 :1", "'5' has no colon"),
@@ -99,6 +97,7 @@ BAD_SVMLIGHT = [
     ("nan 5:1", "the label 'nan' is not finite"),
     ("x 5:1", "the label 'x' is not a number; start every row with its label"),
     ("5:1 6:1", "the label '5:1' is not a number"),
+    ("7e30.8 5:1", "the label '7e30.8' is not a number"),
     ("1,2 5:1", "the row has several labels, '1,2'; give each row one label"),
     ("1 qid:x 5:1", "the query number of 'qid:x' is not an integer"),
     ("1 5:1\x00 6:1", r"'5:1\\x00' is binary, not text"),
@@ -139,8 +138,6 @@ def test_indices_of_any_size_are_hashed():
         encoded(f"1 {largest + 1}:1", encoder)
 
 
-# -- Vowpal Wabbit
-
 WORDS = st.text(st.sampled_from("abé'^#-.0123456789"), min_size=1, max_size=20)
 VALUES = st.one_of(
     st.none(),
@@ -158,12 +155,12 @@ def named(name: str, value: str | None) -> str:
     return name if value is None else f"{name}:{value}"
 
 
+HEADS = ["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'a_tag ", "1 tag", "-1 3 'tag", "'tag ", " 1  2\t"]
+
+
 @st.composite
 def vw_rows(draw) -> str:
-    head = draw(
-        st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'a_tag ", "1 tag", "-1 3 'tag", "'tag ", " 1  2\t"])
-    )
-    text = head
+    text = draw(st.sampled_from(HEADS))
     for name, value, features in draw(NAMESPACES):
         text += "|" + (named(name, value) if name else "")
         text += "".join(draw(st.sampled_from([" ", "  ", "\t"])) + named(*feature) for feature in features)
@@ -203,7 +200,7 @@ def test_rows_of_vw_are_those_of_a_short_parser(lines, end):
 
 
 BAD_VW = [
-    *((f"1 | a:{end}", f"the value of 'a:{end}' is not a number") for end in ("", "x", "1:2", "1x")),
+    *((f"1 | a:{end}", f"the value of 'a:{end}' is not a number") for end in ("", "x", "1:2", "1x", "7e30.8")),
     ("| a", r"the row has no label, it starts with '\|'; give it one"),
     ("1| a", "the row has no label, it starts with '1|'; give it one, with a blank between label and bar"),
     ("1 -1 | a", "the importance of the row that starts with '1' is negative"),
@@ -212,6 +209,7 @@ BAD_VW = [
     ("1 1 0.5 | a", "the base .* is not 0; leave it out"),
     ("1 1 0 1 | a", "'1' is one word too many before the first bar"),
     ("x | a", "'x' before the first bar is not a number"),
+    ("1 7e30.8 | a", "'7e30.8' before the first bar is not a number"),
     ("1:2 | a", "'1:2' before the first bar is not a number"),
     ("1 a b", "the row that starts with '1' has no bar; put | before the features"),
     ("1 | a:nan", "the value of 'a:nan' is not finite"),
@@ -244,6 +242,13 @@ def test_bad_rows(cls, good, names, row, message):
     assert encoder.n_features == 3  # nothing of the bad row is learned
 
 
+def test_hashed_features_of_shards_have_the_same_ids():
+    one, other = VWEncoder(hash_bits=3), VWEncoder(hash_bits=3)
+    encoded("1 | a b\n", other)
+    one.absorb(*other.state())
+    assert one.n_features == 9 and bytes_of(one) == bytes_of(other)
+
+
 SVMLIGHT_LINES = ROWS.map(lambda rows: [" ".join([label, *(f"{i}:{v}" for i, v in pairs)]) for label, pairs in rows])
 
 
@@ -261,6 +266,5 @@ def test_cuts_change_nothing(tmp_path_factory, cls, lines, data, block_size):
             batch = encoder.encode(chunk, True, BadRows(skip=True))
             labels = batch.target.to_pylist() if batch.target else []
             found += zip(by_name(encoder, batch), labels, batch.tags or labels, batch.numbers.tolist(), strict=True)
-        arrays, header = encoder.state()
-        results.append((found, {name: array.tobytes() for name, array in arrays.items()}, header))
+        results.append((found, bytes_of(encoder)))
     assert results[0] == results[1]

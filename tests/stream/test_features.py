@@ -7,11 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.stream.tabular import chunk_of, encoded, named_rows, read_tables, text
-from tunefree.core.errors import DataError
+import tunefree
+from tests.stream.tabular import bytes_of, chunk_of, encoded, named_rows, read_tables, text
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
-from tunefree.stream.batch import BadRows
+from tunefree.stream.batch import BadRows, restored, save_state
 from tunefree.stream.encoder import TableEncoder
+from tunefree.stream.layout import Layout
+from tunefree.stream.notation import ColumnTypes
 
 
 def test_numbers_of_all_types_stay_numbers():
@@ -79,10 +82,10 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
 
 def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
     encoder, _ = encoded({"t": ["red"], "job": ["a"]}, text=["t"])
-    before = encoder.state()
+    before = bytes_of(encoder)
     batch = encoder.encode(chunk_of({"t": ["red green", "green", "red"], "job": ["a", "a", "b"]}), False, BadRows())
     assert np.diff(batch.rows.pointers).tolist()[:2] == [1, 0] and batch.rows.codes[2].tolist() == [0]
-    assert all(np.array_equal(a, b) for a, b in zip(before[0].values(), encoder.state()[0].values(), strict=True))
+    assert bytes_of(encoder) == before
 
 
 @pytest.mark.parametrize(
@@ -114,11 +117,53 @@ def test_bad_rows_are_errors_or_left_out(column, values, problem):
     assert n_rows(batch.rows) == len(batch.target) == len(batch.weight) == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "options", "problem"),
+    [
+        ([1], {"text": ["c"]}, "a text column must hold strings, not int64"),
+        ([["a"]], {"column_types": ColumnTypes(numeric=["c"])}, "list<.*> is no number; leave it out of `numeric`"),
+        ([["a"]], {"target": "c"}, "a target cannot be of type list<"),
+        ([b"a"], {"group": "c"}, "groups cannot be of type binary; name a column of numbers or texts"),
+        (pa.array([0], pa.timestamp("us", "Mars/Phobos")), {}, "its time zone is not known"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(column, options, problem):
+    with pytest.raises(DataError, match=f"column 'c': {problem}"):
+        encoded({"x": [0.5], "c": column}, **options)
+
+
+@pytest.mark.parametrize(("first", "later"), [(["a"], [1.0]), ([1.0], [True])])
+def test_a_target_keeps_its_type(first, later):
+    encoder, _ = encoded({"x": [0.5], "y": pa.array(first)}, target="y")
+    with pytest.raises(DataError, match="column 'y': the target is a .* here, but was a .*; give the column one type"):
+        encoder.encode(chunk_of({"x": [0.5], "y": pa.array(later)}), True, BadRows())
+
+
+@pytest.mark.parametrize("day", [pa.array([dt.date(2024, 2, 29)]), ["2024-02-29"], ["29.2.2024"]])
+def test_dates_that_are_named_and_weights_in_a_notation(day):
+    encoder, batch = encoded(
+        {"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=ColumnTypes(date=["d"])
+    )
+    assert encoder.columns[0].kind == "moment" and batch.weight.tolist() == [1250.5]
+    assert named_rows(encoder, batch) == [{"d[year=2024]": 1, "d[month=2]": 1, "d[weekday=4]": 1}]
+
+
+def test_rows_that_wait_for_their_group_are_restored_whole_or_refused():
+    batch = encoded({"x": [0.5, 1.5], "y": ["no", "yes"], "g": ["a", "a"]}, target="y", group="g")[1]
+    arrays, header = save_state(batch)
+    again = restored(arrays, header)
+    assert again.rows.numbers.tolist() == [[0.5], [1.5]] and again.groups.tolist() == ["a", "a"]
+    for other in (batch.part(0, 1), batch._replace(groups=np.array(["a", None], object))):
+        with pytest.raises(ModelError, match="rows that wait for others of their group lack parts"):
+            restored(arrays | {"rows": save_state(other)[0]["rows"]}, header)
+
+
 def test_a_bad_row_teaches_no_category():
     chunk = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]})
     encoder = TableEncoder.infer(chunk, "y")
-    encoder.encode(chunk, True, BadRows(skip=True))
-    assert encoder.names() == ["(constant)", "s=good"]
+    bad = BadRows(skip_unlabelled=True)
+    encoder.encode(chunk, True, bad)
+    assert encoder.names() == ["(constant)", "s=good"] and bad.tally.unlabelled == 1 and not bad.tally.oddities
 
 
 @pytest.mark.parametrize(
@@ -187,13 +232,17 @@ def test_a_target_of_texts_is_what_it_is_typed(target, family):
     assert batch_of_texts.target.to_pylist() == batch.target.to_pylist()
 
 
-def test_integers_of_a_target_keep_their_digits():
+def test_integers_of_a_target_keep_their_digits(tmp_path):
     first = 2**53 + 1
     encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
     batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
     assert batch.target.to_pylist() == [first, 7]
     gaps = {"y": ["NA", str(first)], "x": ["1", "2"]}
     assert TableEncoder.infer(chunk_of(gaps), "y", typed=False).target_family == "integer"
+    table = {"x": [float(k) for k in range(60)], "y": [10**18 + 1 + k for k in range(60)]}
+    model = tunefree.train(table, target="y", learner="scinol2")
+    model.save(tmp_path / "a.model")
+    np.testing.assert_allclose(model.predict({"x": [3.0]}), 1e18, rtol=0.1)
     zeros = {"y": [f"{k:05d}" for k in range(200)], "x": ["1"] * 200}
     assert TableEncoder.infer(chunk_of(zeros), "y", typed=False).target_family == "number"
 
@@ -244,31 +293,44 @@ def narrow(monkeypatch):
 
 
 def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
-    encoder, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
+    file = text(tmp_path / "t.jsonl", as_lines(LATE))
+    encoder, rows = read([file])
+    for size in (10, 60, 200):
+        assert read([file], block_size=size)[1] == rows
+        assert bytes_of(read([file], block_size=size)[0]) == bytes_of(encoder)
     assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]
     assert [column.name for column in encoder.columns[1:]] == names
     assert [column.since for column in encoder.columns[1:]] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 7]
+    layout, labels = Layout.of_encoder(encoder), {"v[2]": "2", "tags=b": "b", "day[month=3]": "3", "s=red": "red"}
+    assert {name: layout.label(encoder.names().index(name)) for name in labels} == labels
 
 
-@pytest.mark.parametrize("size", [10, 60, 200])
-def test_where_a_stream_is_cut_makes_no_difference(tmp_path, narrow, size):
-    file = text(tmp_path / "t.jsonl", as_lines(LATE * 3))
-    (whole, rows), (cut, of_cut) = read([file]), read([file], block_size=size)
-    assert of_cut == rows
-    (arrays, header), (of_whole, header_of_whole) = cut.state(), whole.state()
-    assert header == header_of_whole and all((arrays[name] == of_whole[name]).all() for name in arrays)
-
-
-def test_an_encoder_that_is_restored_goes_on(tmp_path, narrow):
-    first, second = (text(tmp_path / f"{k}.jsonl", as_lines(LATE[k:] if k else LATE[:4])) for k in (0, 4))
-    whole, rows = read([text(tmp_path / "t.jsonl", as_lines(LATE))])
-    half, before = read([first])
-    arrays, header = half.state()
-    restored = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
-    encoder, after = read([second], encoder=restored)
-    assert [*before, *after] == rows and encoder.state()[1] == whole.state()[1]
+@pytest.mark.parametrize("hash_bits", [0, 5])
+def test_encoders_go_on_when_restored_and_those_of_shards_are_joined_to_that_of_all_rows(hash_bits):
+    shards = [
+        {"x": [1.0, 2.0], "s": ["a", "b"]},
+        {"x": [3.0, 4.0], "s": ["c", "a"], "n": [None, 7.5], "t": ["u", "v"]},
+        {"x": [5.0], "s": ["d"], "t": ["u"]},
+    ]
+    start = TableEncoder.infer(chunk_of(shards[0]), hash_bits=hash_bits).state()
+    whole, joined = TableEncoder.restore(*start), TableEncoder.restore(*start)
+    for shard in shards:
+        encoder = TableEncoder.restore(*start)
+        for one in (whole, encoder):
+            one.encode(chunk_of(shard), True, BadRows())
+        joined.absorb(*encoder.state())
+        arrays, header = whole.state()
+        whole = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
+    assert joined.names() == whole.names() and joined.state()[1] == whole.state()[1]
+    profiles = [encoder.profile for encoder in (joined, whole)]
+    assert profiles[0].rows == profiles[1].rows and profiles[0].values.shape == profiles[1].values.shape
+    assert np.array_equal(*(np.column_stack([profile.present, profile.ranges]) for profile in profiles))
+    encoder = TableEncoder.restore(*start)
+    encoder.encode(chunk_of({"x": [1.0], "s": ["a"], "n": ["word"]}), True, BadRows())
+    with pytest.raises(DataError, match="column 'n': a category here, but a number in rows before; say what it is"):
+        joined.absorb(*encoder.state())
 
 
 def test_strings_of_lists_have_the_logarithms_of_their_own_counts():

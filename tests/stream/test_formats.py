@@ -1,5 +1,7 @@
 """The registry of formats, and formats that are not in the package."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -63,14 +65,18 @@ def test_formats_by_their_first_line(line, format):
     ("name", "format"), [("a.ltsv", None), ("a.LTSV.gz", None), ("a.log", None), ("a.csv", "ltsv")]
 )
 def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_path, name, format):
-    import gzip
-
     file = text(tmp_path / name, gzip.compress(CONTENT.encode()) if name.endswith(".gz") else CONTENT)
     source = tunefree.open_source(file, format)
     assert (source.format, source.kind) == ("ltsv", "table")
     found = [record for chunk in source.chunks() for record in chunk.data.to_pylist()]
     assert found == [{"age": age, "job": job, "rich": rich} for age, job, rich in PEOPLE]
     assert source.progress()(next(source.chunks()).position) == (None if name.endswith(".gz") else 1.0)
+
+
+def test_formats_that_contradict_themselves_are_refused(registry):
+    for options in ({"reader": "a:B"}, {"text": False}, {"name": "table"}):
+        with pytest.raises(ValueError, match="give a reader .* or an encoder|only a format of text has an encoder"):
+            register(formats.Format(**{"name": "own", "title": "own", "encoder": "a:B"} | options))
 
 
 def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_path):

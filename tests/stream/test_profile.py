@@ -70,11 +70,8 @@ def test_rows_of_the_same_distribution_are_not_odd(hash_bits):
 
 def test_many_columns_have_no_more_false_alarms():
     for seed in range(4):
-        random = np.random.default_rng(seed)
-        first, later = (
-            pa.record_batch({f"g{k}": np.where(random.random(n) < 0.1, np.nan, 1.0) for k in range(600)})
-            for n in (1200, 1200)
-        )
+        values = np.where(np.random.default_rng(seed).random((2, 600, N)) < 0.1, np.nan, 1.0)
+        first, later = (pa.record_batch({f"g{k}": column for k, column in enumerate(part)}) for part in values)
         assert oddities(learned(first), later) == []
 
 
@@ -96,30 +93,13 @@ def test_what_is_odd_is_told():
     [line] = oddities(encoder, replaced(later, "c1", ["Gas"] * 200))
     assert line.startswith("distributed otherwise than in training: 'c1' (a test")
     [line] = oddities(encoder, replaced(later, "day", np.full(200, np.datetime64("2025-01-05"))))
-    assert line.startswith(
-        "column 'day': beyond what training saw, 2024-01-01 to 2024-10-26, such as 2025-01-05: how far"
-    )
+    assert line.startswith("column 'day': beyond what training saw, 2024-01-01 to 2024-10-26, such as 2025-01-05: ")
     few = np.where(np.arange(200) < 2, np.datetime64("2025-01-05"), np.datetime64("2024-05-05"))  # as chance has it
     assert not [line for line in oddities(encoder, replaced(later, "day", few)) if "'day'" in line]
-    [line] = oddities(
-        encoder,
-        replaced(later, "day", np.append(np.datetime64("1970-01-01"), later["day"].to_numpy(zero_copy_only=False)[1:])),
-    )
+    days = np.append(np.datetime64("1970-01-01"), later["day"].to_numpy(zero_copy_only=False)[1:])
+    [line] = oddities(encoder, replaced(later, "day", days))
     assert line.startswith("column 'day': outside what training saw, 2024-01-01 to 2024-10-26, by more than its width")
     assert "such as 1970-01-01" in line
-
-
-def test_shards_that_are_joined_have_the_profile_of_all_rows():
-    batch = table(0, 3000)
-    whole, first, second = learned(batch), learned(batch.slice(0, 1000)), learned(batch.slice(1000))
-    joined = TableEncoder.infer(Chunk(batch, "a.csv", 1, Position()))
-    for own in (first, second):
-        joined.absorb(*own.state())
-    assert joined.profile.rows == 3000
-    assert (joined.profile.present == whole.profile.present).all()
-    assert (joined.profile.ranges == whole.profile.ranges).all()
-    assert joined.profile.values.shape == whole.profile.values.shape
-    assert oddities(joined, table(1)) == []
 
 
 def test_columns_that_come_later_are_missing_before():

@@ -5,13 +5,14 @@ import datetime
 import random
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows, Refused
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
+from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder, block_of_frame
 
 N = 300
 
@@ -29,14 +30,17 @@ def objects(n, seed):
             "day": rng.choice(days),
             "full": float(i),
         }
+        | ({"late": rng.choice([0.0, rng.random(), None])} if seed % 2 else {})
         for i in range(n)
     ]
 
 
 @pytest.fixture(scope="module")
 def encoder():
-    """What has learned some rows, and is not changed."""
-    return encoder_of(objects(N, 0))
+    """What has learned some rows, at last with another column, and is not changed."""
+    encoder = encoder_of(objects(N, 0))
+    encoder.encode(read_objects(objects(9, 1), encoder.types(), "example"), True, BadRows())
+    return encoder
 
 
 def encoder_of(rows, **options):
@@ -95,6 +99,13 @@ def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(encoder, name
     if found is not None:
         expected = encoded(encoder, [row], Refused())
         assert all(map(np.array_equal, expected, found[0]))
+
+
+def test_a_number_among_categories_of_a_frame_is_left_to_the_encoder():
+    encoder = encoder_of([{"age": 1.0, "job": "cook"}, {"age": 2.0, "job": "mason"}])
+    encoder.columns = encoder.columns[:2]
+    assert block_of_frame(encoder, pd.DataFrame({"age": [1.0], "job": ["cook"]})) is not None
+    assert block_of_frame(encoder, pd.DataFrame({"age": [1.0], "job": [5]})) is None
 
 
 def test_values_are_kept_while_features_keep_their_ids_and_bounded():

@@ -2,12 +2,13 @@
 
 import tempfile
 from collections import Counter
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.stream.tabular import write
+from tests.stream.tabular import records, write
 from tunefree.core.errors import DataError
 from tunefree.stream import shuffle
 from tunefree.stream.batch import BadRows
@@ -40,10 +41,6 @@ def people():
     return pa.table({"row": np.arange(N), "job": jobs, "pay": rng.normal(size=N)})
 
 
-def rows_of(source):
-    return [row for chunk in source.chunks() for row in chunk.data.to_pylist()]
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
 def test_the_rows_stay_the_same_and_their_order_does_not(tmp_path, buckets, suffix):
     for number, part in enumerate((people().slice(0, 1500), people().slice(1500))):
@@ -53,9 +50,9 @@ def test_the_rows_stay_the_same_and_their_order_does_not(tmp_path, buckets, suff
     for seed in (0, 0, 1):
         with shuffled(source, seed) as found:
             assert len(found.files) > 2
-            rows = rows_of(found)
+            rows = records(found.chunks())
         orders.append([int(row["row"]) for row in rows])
-        assert sorted(rows, key=lambda row: int(row["row"])) == rows_of(source)
+        assert sorted(rows, key=lambda row: int(row["row"])) == records(source.chunks())
     assert orders[0] == orders[1] != orders[2]
     assert abs(np.corrcoef(orders[0], np.arange(N))[0, 1]) < 0.1
 
@@ -74,7 +71,7 @@ def test_every_order_is_equally_likely(monkeypatch):
     source, counts = open_source({"x": [0.0, 1.0, 2.0]}), Counter()
     for seed in range(90):
         with shuffled(source, seed) as found:
-            counts[tuple(row["x"] for row in rows_of(found))] += 1
+            counts[tuple(row["x"] for row in records(found.chunks()))] += 1
     assert len(counts) == 6
     chi_square = sum((count - 15) ** 2 / 15 for count in counts.values())
     assert chi_square < 20.5  # of 5 degrees of freedom: exceeded with probability 0.001
@@ -99,6 +96,16 @@ def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
     assert "`on_bad_row='skip'`" in str(caught.value)
 
 
+def test_a_full_disk_and_errors_of_other_files_are_named(tmp_path, monkeypatch):
+    source = open_source({"x": [0.0, 1.0]})
+    with pytest.raises(DataError) as caught, shuffled(source, 0):
+        raise DataError("the number is infinite", "other.csv", 3)
+    assert (caught.value.file, caught.value.row) == ("other.csv", 3)
+    monkeypatch.setattr(np, "save", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DataError, match="in their new order .No space left on device.; make room"), shuffled(source, 0):
+        pass
+
+
 def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buckets):
     text = "x,y\n" + "1,2\n" * 3000
     (tmp_path / "bad.csv").write_text(text + "1,2,3\n")
@@ -106,6 +113,6 @@ def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buck
         pass
     bad = BadRows(skip=True)
     with shuffled(open_source(tmp_path / "bad.csv"), 0, bad) as found:
-        assert (len(rows_of(found)), bad.tally.count) == (3000, 1)
+        assert (len(records(found.chunks())), bad.tally.count) == (3000, 1)
     with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
         raise KeyboardInterrupt

@@ -1,5 +1,6 @@
 """Tables of every format, in memory and of queries: what is read, and what is refused, wherever blocks are cut."""
 
+import csv
 import io
 
 import numpy as np
@@ -19,6 +20,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import expand
 from tunefree.stream.frames import read_frame
+from tunefree.stream.source import open_source
 from tunefree.stream.tables import Options
 
 TABLE = pa.table(
@@ -74,8 +76,6 @@ CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
     end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, end):
-    import csv
-
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["x", "y"])
@@ -115,13 +115,23 @@ def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
     assert caught.value.file == second
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrows"])
-def test_binary_files_cut_short_or_changed(tmp_path, name):
-    write(tmp_path / name, TABLE, **OPTIONS[name])
-    whole = (tmp_path / name).read_bytes()
-    for cut in range(0, len(whole) - 8, 29):
-        with pytest.raises(DataError):
-            list(read_tables([text(tmp_path / f"cut-{name}", whole[:cut])]))
+def test_files_of_json_may_lack_columns_but_not_change_their_types(tmp_path):
+    files = [write(tmp_path / "1.jsonl", TABLE), write(tmp_path / "2.jsonl", {"n": [0.5]})]
+    assert records(read_tables(files))[-1] == {"n": 0.5, "s": None, "b": None}
+    for columns, problem in (
+        ({"n": ["a"]}, "column 'n': string here, but double in .*1.jsonl"),
+        ({"m": [1]}, "missing"),
+    ):
+        with pytest.raises(DataError, match=f"2.jsonl, .*{problem}"):
+            list(read_tables([files[0], write(tmp_path / "2.jsonl", columns)]))
+
+
+def test_places_all_over_a_file_are_at_the_starts_of_lines(tmp_path):
+    lines = [f"{k},{k % 7}\n" for k in range(500)]
+    places = open_source(text(tmp_path / "a.csv", "x,y\n" + "".join(lines))).places(4)
+    assert len(places) == 4 and {place.offset for place in places} < {0, *np.cumsum([4, *map(len, lines)]).tolist()}
+    assert open_source(text(tmp_path / "b.csv", "x,y\n" + '"a\nb",1\n' * 500)).places(4) == [Position()]
+    assert open_source(pa.table({"x": [1]}).to_reader()).places(4) == []
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -174,6 +184,11 @@ def test_the_names_of_columns_are_found_behind_comments(tmp_path, content, names
     assert (header.names, header.comments) == (names, comments)
 
 
+def test_names_of_columns_may_take_megabytes(tmp_path):
+    names = [f"{k}{'x' * 110_000}" for k in range(20)]
+    assert csv_header(text(tmp_path / "t.csv", ",".join(names) + "\n"), Options()).names == names
+
+
 COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i": [1, 2, 3, 4, 5]}
 
 
@@ -214,11 +229,8 @@ FRAMES = {
 
 
 def present_records(chunks):
-    found = []
-    for chunk in chunks:
-        for record in chunk.data.to_pylist():
-            found += [{name: None if value != value else value for name, value in record.items()}]
-    return found
+    """The records, with None for NaN."""
+    return [{name: None if x != x else x for name, x in record.items()} for record in records(chunks)]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -230,6 +242,36 @@ def test_rows_are_the_same_of_every_kind_and_reading_goes_on_from_every_position
         rest = list(read_frame(FRAMES[kind](), start=chunk.position, chunk_rows=chunk_rows))
         assert present_records(rest) == present_records(chunks[k + 1 :])
         assert [c.row for c in rest][:1] == [c.row for c in chunks[k + 1 :]][:1]
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        (5, "int is not a table; pass a DataFrame"),
+        (type("Cursor", (), {"fetch_record_batch": None})(), r"pass its fetch_record_batch\(\)"),
+        (pl.LazyFrame({"a": [1]}), r"no rows yet; pass X.collect\(\)"),
+        (pd.Series([1]), r"a Series has no rows and columns; pass frame\[\['name'\]\]"),
+        ([{"a": 1}], "a list of records is no table"),
+        (np.zeros(3, [("a", float)]), "a ndarray of records is no table"),
+        (np.zeros(3), "an array of 1 dimensions is not a table"),
+        ({"a": [1, 2], "b": [1]}, "columns differ in length: 'a' 2, 'b' 1"),
+        ({"a": [1, 2**70]}, "row 1, column 'a': a whole number of more than 64 bits"),
+        ({"a": np.array([1j])}, "column 'a': columns of type complex128 cannot be used"),
+    ],
+)
+def test_what_is_no_table_is_refused(table, problem):
+    with pytest.raises(DataError, match=f"the table.*{problem}"):
+        list(read_frame(table))
+
+
+@pytest.mark.parametrize("values", [[1, 2], ["a", "b"], np.array(["2024-01-31", "2024-02-01"], "M8[D]")])
+def test_masked_values_are_missing_and_intervals_are_categories(values):
+    array = np.ma.masked_array([values, values], [[False, True], [False, False]])
+    masked, whole = present_records(read_frame(array))
+    assert list(masked.values()) == [np.asarray(values)[0].item(), None] and whole["x1"] == np.asarray(values)[1]
+    assert [*present_records(read_frame(array[1:]))[0].values()] == np.asarray(values).tolist()
+    intervals = pd.DataFrame({"age": pd.cut([1, 5], [0, 3, 6])})
+    assert records(read_frame(intervals)) == [{"age": "(0, 3]"}, {"age": "(3, 6]"}]
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 30))
@@ -251,6 +293,8 @@ def test_a_stream_that_is_read_once_is_learned_and_predicted():
     assert model.predict(people.to_reader(500)).tolist() == model.predict(people).tolist()
     fitted = tunefree.ScInOLClassifier().fit(people.select(["age"]).slice(0, 200).to_reader(), [0, 1] * 100)
     assert fitted.n_features_in_ == 1
+    with pytest.raises(DataError, match="can be read only once; save it to a file or a table, or give"):
+        tunefree.train(people.to_reader(500), target="rich", class_weight="balanced")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])

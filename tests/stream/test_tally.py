@@ -50,7 +50,6 @@ def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
 
 def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):
     """Rows that were read ahead were counted in the checkpoint, and again after it."""
-
     monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: read_lines(*a[:2], 1000, **o))
     source, checkpoint = open_source(damaged), tmp_path / "checkpoint"
     whole = train(source, PLAN)

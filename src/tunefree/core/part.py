@@ -347,7 +347,7 @@ def _plain(value: Any) -> Any:
 def packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
     """An array converted to the last of these dtypes that is exact, else unchanged."""
     for dtype in reversed(dtypes):
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             smaller = value.astype(dtype)
         if ((smaller == value) | np.isnan(value)).all():
             return smaller

@@ -104,8 +104,6 @@ def _arrow_errors(file: str, title: str) -> Iterator[None]:
     """Convert Arrow's errors into DataError."""
     try:
         yield
-    except FileNotFoundError:
-        raise DataError("there is no such file", file, remedy="check the path") from None
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:

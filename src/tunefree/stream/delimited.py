@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, pairwise
@@ -145,7 +146,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     except csv.Error as error:
         raise _unreadable(file, error) from None
     names = [field.strip() or f"unnamed {number}" for number, field in enumerate(fields, 1)]
-    duplicate = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    duplicate = next((name for name, count in Counter(names).items() if count > 1), None)
     if duplicate is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=duplicate, remedy=remedy)
@@ -286,8 +287,6 @@ def rows_in_values(table: Any, delimiter: str) -> list[tuple[int, str, int]]:
     """Values whose lines all look like rows: row index, column name and number of line ends of each."""
     suspects, are_numbers = [], list[bool]()
     for column, array in enumerate(table.columns):
-        if not pa.types.is_string(array.type):
-            continue
         for row in np.flatnonzero(to_booleans(pc.match_substring(array, "\n")))[:MOST_LOOKED_AT].tolist():
             lines = [line.split(delimiter) for line in array[row].as_py().split("\n")]
             are_numbers = are_numbers or _are_numbers(table)

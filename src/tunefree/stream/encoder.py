@@ -89,9 +89,9 @@ def unknown(encoder: Any, names: Iterable[str], others: Iterable[str | None] = (
     return [name for name in names if name not in known and not is_among(name, left_out)]
 
 
-def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
-    """A column of a chunk with nulls in place of values that mean a missing one in columns of any kind."""
-    array, kind = without(array, encoder.na_values), next((c.kind for c in encoder.columns if c.name == name), None)
+def present_of(encoder: Any, array: Any, name: str, faults: Faults, kind: str | None = None) -> Any:
+    """A column of a kind, None for roles, with nulls in place of values that mean a missing one in any column."""
+    array = without(array, encoder.na_values)
     if encoder.typed or kind in QUANTITIES or name in encoder.kept:
         return array
     if family(array.type) == "string" and kind != Text.kind:
@@ -392,7 +392,7 @@ class TableEncoder:
         """The encoder's columns and their arrays in a chunk, after checks of their names and types."""
         names, absent = unique_names(chunk), self._absent(chunk)
         chunk_names = set(names)
-        present = [column.name for column in self.columns if column.name in chunk_names]
+        present = {column.name: column.kind for column in self.columns if column.name in chunk_names}
         if absent and not (chunk.optional and present):
             known = {*self._roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
@@ -400,7 +400,7 @@ class TableEncoder:
             remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)
-        arrays = {name: present_of(self, chunk.data.column(name), name, faults) for name in present}
+        arrays = {name: present_of(self, chunk.data.column(name), name, faults, kind) for name, kind in present.items()}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.data.num_rows))  # later columns have no array
         arrays_of_columns = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in arrays_of_columns:

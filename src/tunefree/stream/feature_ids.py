@@ -179,8 +179,6 @@ class FeatureIds:
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
         """Add the features of another dictionary, in its order; ``columns`` (c,) maps its column indices to these."""
-        if self.keys.bits:
-            return
         new = np.flatnonzero(self._lookup(arrays["keys"]) == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
         names = FeatureNames.restore(arrays)

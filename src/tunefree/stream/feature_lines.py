@@ -233,8 +233,6 @@ class VWEncoder(LineEncoder):
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Add the features of another encoder of this kind, given by its state, which read later rows."""
-        if self.keys.bits:
-            return
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
         self._names.append(_array_of(arrays["names"], arrays["name_sizes"]).take(number_array(new)))

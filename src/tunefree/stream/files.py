@@ -74,10 +74,11 @@ def expand(paths: Sequence[str]) -> list[str]:
         else:
             matches = sorted(glob.glob(path, recursive=True))
         matches = [file for file in matches if os.path.isfile(file)]
-        if not matches and os.path.exists(path):
+        if not matches and os.path.exists(path) and not os.path.isdir(path):
             raise DataError("is a pipe or device", path, remedy="redirect it to standard input and name -")
         if not matches:
-            raise DataError("there is no such file", path, remedy="check the path")
+            problem = "there is no file in it" if os.path.isdir(path) else "there is no such file"
+            raise DataError(problem, path, remedy="check the path")
         files += matches
     return files
 

@@ -97,8 +97,10 @@ def unmasked(array: Any) -> Any:
         return array
     if not np.ma.is_masked(array):
         return array.data
-    is_number = array.dtype.kind in "biuf"
-    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
+    kind = array.dtype.kind
+    values = array.data.astype(float if kind in "biuf" else array.dtype if kind in "mM" else object)
+    values[np.ma.getmaskarray(array)] = None  # NaN, or not a time
+    return values
 
 
 def cut(batches: Iterable[Any], start: int, size: int) -> Iterator[Any]:

@@ -173,7 +173,8 @@ def _type_of(name: str, values: list[Any], file: str) -> Any:
 
 def _array(name: str, values: list[Any], dtype: Any, file: str) -> Any:
     """Convert values to an array of a type; they are converted one by one only if one of them does not fit."""
-    if set(map(type, values)) <= {type(None), *_PLAIN.get(family(dtype), ())}:
+    types = {int} if pa.types.is_integer(dtype) else _PLAIN.get(family(dtype), set())  # Arrow would cut 1.5 to 1
+    if set(map(type, values)) <= {type(None), *types}:
         with suppress(OverflowError, UnicodeEncodeError):  # integers beyond the range of floats, lone surrogates
             return number_array(np.array(values, np.float64)) if pa.types.is_float64(dtype) else pa.array(values, dtype)
     converted = []
@@ -248,7 +249,8 @@ def _good_rows(lines: Chunk, row: int, schema: Any, bad: BadRows, na_values: Seq
     for number, text in enumerate(texts, row):
         try:
             record = _read(text)
-            new_items = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
+            known = {*schema.names}
+            new_items = (item for item in record.items() if item[0] not in known or isinstance(item[1], dict))
             fields = _extended(schema, pa.schema([_inferred(name, value) for name, value in new_items]))
             good.append(
                 {field.name: _converted(record.get(field.name), field.name, field.type, na_values) for field in fields}

@@ -43,8 +43,6 @@ class Keys(NamedTuple):
 
 def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
     """Create an empty dictionary with room for ``capacity`` keys, or with ``bits`` > 0 a hashing to 2^bits ids."""
-    if not 0 <= bits <= 30:
-        raise ValueError(f"bits must lie between 0 and 30, not {bits}")
     size = max(_FIRST_SLOTS, 1 << max(2 * capacity - 1, 0).bit_length())
     return Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), 0, first, bits)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
-from tunefree.stream.columns import MICROSECONDS_A_DAY, Boolean, Category, Observed, Timestamp
+from tunefree.stream.columns import MICROSECONDS_A_DAY, Observed, Timestamp
 
 SAMPLE = 512  # rows of the sample; fewer for wide tables
 MOST_NUMBERS = 2**19  # numbers in the sample, of all columns together
@@ -195,12 +195,11 @@ class Comparison:
         self.here.add(observed, len(numbers))
         columns = self.encoder.columns
         for index, codes in unknown:
-            if columns[index].kind in (Category.kind, Boolean.kind):  # new years are expected
-                prefix = f"{columns[index].name}="
-                for code, (count, row) in codes.items():
-                    if code.startswith(prefix):  # not the code of missing values
-                        category = code.removeprefix(prefix)
-                        self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
+            prefix = f"{columns[index].name}="
+            for code, (count, row) in codes.items():
+                if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
+                    category = code.removeprefix(prefix)
+                    self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
         ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
         for index, (values_seen, (low, high), column) in enumerate(ranges):
             if values_seen is None or values_seen.numbers is None or low > high:  # training has no number
@@ -310,7 +309,7 @@ def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
     ratio = (rows - count) * other_count / ((count + 1) * (other_rows - other_count + 1))
     logarithm = _log_choices(rows, count) + _log_choices(other_rows, other_count)
     logarithm -= _log_choices(rows + other_rows, count + other_count)
-    return min(1.0, math.exp(logarithm) / (1.0 - ratio)) if ratio < 1.0 else 1.0
+    return min(1.0, math.exp(logarithm) / (1.0 - ratio))
 
 
 def _log_choices(n: int, k: int) -> float:

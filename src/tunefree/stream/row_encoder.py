@@ -131,7 +131,7 @@ class RowEncoder:
                 chunk = read_objects([{column.name: value}], types, "")
         except DataError:
             return None
-        array = present_of(self.encoder, chunk.data.column(column.name), column.name, faults)
+        array = present_of(self.encoder, chunk.data.column(column.name), column.name, faults, column.kind)
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)

@@ -122,10 +122,7 @@ class Source:
 
     def lengths(self) -> list[int]:
         """Return the lengths of the files in the unit of a position's offset, 0 if unknown; a table has none."""
-        try:
-            return [_length(file, formats.named(str(self.format))) for file in self.files]
-        except DataError:  # a file no longer exists
-            return []
+        return [_length(file, formats.named(str(self.format))) for file in self.files]
 
     def progress(self) -> Callable[[Position], float | None]:
         """Return a function that maps a position to the fraction of the source before it, or to None if unknown."""

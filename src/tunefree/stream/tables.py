@@ -125,8 +125,8 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
 
 def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
     """A schema with further columns, except for columns of type null, whose type is not known yet."""
-    unknown = {name: type for name, type in columns.items() if name not in schema.names}
-    further = [(name, type) for name, type in unknown.items() if not pa.types.is_null(type)]
+    known = {*schema.names}
+    further = [(name, type) for name, type in columns.items() if name not in known and not pa.types.is_null(type)]
     return pa.schema([*schema, *further]) if further else schema
 
 

@@ -152,8 +152,6 @@ def errors_of(name: str) -> Iterator[None]:
     """Convert errors of reading to DataError."""
     try:
         yield
-    except FileNotFoundError:
-        raise DataError("there is no such file", name, remedy="check the path") from None
     except UnicodeError as error:
         problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
         raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
@@ -351,8 +349,7 @@ class Beginning(NamedTuple):
 def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """Read the beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
-        if text.offset:
-            return Beginning()
+        text.skip_to(0)
         window = text.peek(SAMPLE).tobytes()
         beginning = _beginning(window, delimiters)
         if not beginning.end and len(window) == SAMPLE:
@@ -391,7 +388,8 @@ def _beginning(window: bytes, delimiters: str) -> Beginning:
 def read_sample(file: str) -> bytes:
     """Look at the first two mebibytes of a text, without a byte-order mark; standard input is not consumed."""
     with closing(open_text(file)) as text:
-        return text.peek(SAMPLE).tobytes().removeprefix(BYTE_ORDER_MARK) if text.offset == 0 else b""
+        text.skip_to(0)
+        return text.peek(SAMPLE).tobytes().removeprefix(BYTE_ORDER_MARK)
 
 
 def whole_lines(window: bytes, delimiters: str = "") -> bytes:

@@ -175,18 +175,18 @@ def columns_of(encoder: Any, sample: Sample) -> dict[str, Values]:
     """The columns of an encoder in the usable rows, by name, except texts, lists, and columns that a table lacks."""
     values, usable = {}, np.concatenate([np.zeros(0, bool), *sample.usable])
     for column in encoder.columns:
-        arrays = arrays_of(encoder, sample.tables, column.name)
+        arrays = arrays_of(encoder, sample.tables, column.name, column.kind)
         column_values = values_of(column, arrays) if len(arrays) == len(sample.tables) else None
         if column_values is not None:
             values[column.name] = column_values._replace(numbers=column_values.numbers[usable])
     return values
 
 
-def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
-    """A column as the encoder reads it, from each table that has it."""
+def arrays_of(encoder: Any, tables: Sequence[Any], name: str, kind: str | None) -> list[Any]:
+    """A column of a kind, None for roles, as the encoder reads it, from each table that has it."""
     indices = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(index) for table, index in zip(tables, indices, strict=True) if index >= 0]
-    return [present_of(encoder, array, name, Faults()) for array in arrays]
+    return [present_of(encoder, array, name, Faults(), kind) for array in arrays]
 
 
 def role_of(name: str, values: Values) -> Finding | None:
@@ -337,4 +337,4 @@ def target_numbers(sample: Sample, task: str) -> np.ndarray | None:
     if task == "classification":
         return to_numpy(target.dictionary_encode().indices, -1).astype(np.int64)
     is_numbers = pa.types.is_floating(target.type) or pa.types.is_integer(target.type)
-    return to_numpy(target.cast(pa.float64()), math.nan) if is_numbers else None
+    return to_numpy(target.cast(pa.float64(), safe=False), math.nan) if is_numbers else None

@@ -150,7 +150,7 @@ def target_of(task: str, batch: Batch) -> Any:
         check_lengths(labels, batch.file, batch.numbers)
         return labels
     try:
-        return to_numpy(batch.target.cast("float64"), math.nan)
+        return to_numpy(batch.target.cast("float64", safe=False), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
         remedy = "pass `task='classification'`"

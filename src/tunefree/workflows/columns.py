@@ -203,7 +203,7 @@ def _unusable(bad: BadRows) -> list[str]:
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """The view of a column; ``column`` is None if it is not a feature."""
-    arrays = roles.arrays_of(reading.encoder, sample.tables, name)
+    arrays = roles.arrays_of(reading.encoder, sample.tables, name, getattr(column, "kind", None))
     if name == reading.encoder.target and name not in reading.encoder.notations:
         arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
     arrays = [blank_to_null(decoded(array)) for array in arrays]
