@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -197,7 +197,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
         X, is_table = dict(zip([column.name for column in encoder.columns], X.T, strict=True)), True
     bad = Refused()
-    chunks = _chunks(X if is_table else np.asarray(X), bad)
+    chunks = read_frame(X if is_table else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     first = next(chunks)
     if encoder is None:
         keeps_points = hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
@@ -284,14 +284,6 @@ def _has_missing(estimator: Any, X: Any) -> bool:
     except (pa.ArrowException, TypeError, ValueError):
         return False
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
-
-
-def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
-    try:
-        yield from read_frame(X, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
-    except (pa.ArrowException, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None
 
 
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
