@@ -176,6 +176,13 @@ def noisy(n=1200, odd=(700,)):
     return X, y
 
 
+def test_a_warning_names_the_rows_of_a_rare_class_unless_classes_are_given():
+    X, y = noisy(odd=(3, 700))
+    with pytest.warns(DataWarning, match=r"class 'goo' has 2 of 1,200 rows: y\[3\] and y\[700\]; if it is") as warned:
+        ScInOLClassifier().fit(X, y).fit(X, y, classes=["goo", "no", "yes"]).fit(X[:1000], y[:1000])
+    assert len(warned) == 1
+
+
 @pytest.mark.parametrize("make", [ScInOLClassifier, TuneFreeClassifier])
 def test_another_label_is_an_error_of_partial_fit(make):
     X, y = noisy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import PoissonRegressor
-from sklearn.metrics import mean_poisson_deviance
+from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
 
 from tunefree import OnlineRegressor, TuneFreeRegressor
 
@@ -36,6 +36,15 @@ def test_rates_times_exposures_are_predicted(fitted):
     assert fitted.predict(X, exposure=exposure) == pytest.approx(fitted.predict(X) * exposure, rel=1e-12)
     assert fitted.predict(X[:3], exposure=2.0) == pytest.approx(2.0 * fitted.predict(X[:3]), rel=1e-12)
     assert (fitted.predict(X) > 0.0).all()
+
+
+def test_scores_and_contributions_are_of_rates(fitted):
+    X, y, exposure, _ = counts(200, seed=1)
+    rates = fitted.predict(X)
+    assert fitted.score(X, y) == pytest.approx(d2_tweedie_score(y, rates, power=1))
+    expected = d2_tweedie_score(y / exposure, rates, sample_weight=exposure, power=1)
+    assert fitted.score(X, y, exposure=exposure) == pytest.approx(expected)
+    np.testing.assert_allclose(fitted.explain(X).to_pandas().sum(axis=1), np.log(rates), atol=1e-9)
 
 
 def test_an_exposure_is_the_offset_for_all_losses():

@@ -116,6 +116,8 @@ def test_models_of_text_predict_its_lines(tmp_path):
     assert numbered.n_features_in_ == 4 and numbered.coef_.shape == (3, 4)
     with pytest.raises(DataError, match="the model reads lines of text; pass them as strings"):
         model.predict([[1.0]])
+    with pytest.raises(DataError, match="X: a value is not finite; leave out features of unknown value"):
+        numbered.predict([[np.nan, 0.0, 1.0]])
     for wrong in (["|f a", ""], ["|f a\n|f b"]):
         with pytest.raises(DataError, match="X, row [12]: each string must be one line of text"):
             model.predict(wrong)

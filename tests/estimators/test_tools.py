@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -107,6 +108,9 @@ def test_contributions_can_be_drawn_by_shap(classifier, plt):
     margins = model.decision_function(frame)
     np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, margins, rtol=1e-9, atol=1e-9)
     assert explained.data[0].tolist() == frame.iloc[0].tolist() and explained.feature_names == ["size", "town"]
+    matrix = csr_array(X)
+    explained_matrix = TuneFreeClassifier().fit(matrix, y == "good").explain(matrix, as_shap=True)
+    np.testing.assert_array_equal(explained_matrix.data, X)
     plt.figure()
     shap.plots.waterfall(explained[0], show=False)
     assert any("town" in label.get_text() for label in plt.gca().get_yticklabels())
@@ -127,5 +131,12 @@ def test_a_class_and_columns_can_be_chosen(classifier, plt):
     assert [axes.get_title("left") for axes in display.axes_] == ["x4", "x3"]
     assert not display.figure_.legends and "of class 'fair'" in display.figure_.get_suptitle()
     assert list(display.axes_[1].get_xticks()) == [0.0, 1.0, 2.0]
-    with pytest.raises(ModelError, match="no column 'x9'"):
-        CurveDisplay.from_estimator(classifier, features=["x9"])
+    texts = pd.DataFrame({"said": [f"a {label} day in place {k}" for k, label in enumerate(LABELS)], "gap": np.nan})
+    for model, rows, features, problem in (
+        (classifier, None, ["x9"], "there is no column 'x9'"),
+        (clone(MODEL).fit(X[["noise"]], LABELS), None, None, "no column to draw: none matters beyond noise"),
+        (clone(MODEL).fit(texts, LABELS), texts, ["said"], "said cannot be drawn: .* it has words"),
+        (clone(MODEL).fit(texts, LABELS), texts, ["gap"], "gap cannot be drawn: no row of the reference has it"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            CurveDisplay.from_estimator(model, rows, features=features)

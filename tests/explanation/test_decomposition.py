@@ -8,6 +8,7 @@ from tunefree import TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import NewRows, importance
+from tunefree.explanation.members import LinearTerms
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
@@ -112,6 +113,15 @@ def test_single_learners_are_sums_over_columns(learner, view):
     model.learn(dense(X), 3.0 * X[:, 0] + 5.0, np.ones(len(X)))
     for rows in (None, dense(X)):
         assert_adds_up(Decomposition(model, layout(4), rows), dense(X[:50]))
+
+
+def test_terms_of_words_that_came_once_add_up():
+    rng = np.random.default_rng(0)
+    texts = [f"{word} day at the {k % 7} in place {k}" for k, word in enumerate(rng.choice(["good", "bad"], 400))]
+    model = train(open_source({"said": texts, "y": ["good" in text for text in texts]}), Plan(target="y"))
+    group, terms, rows = model.model.linear, decomposition_of(model).terms, rows_of(model, {"said": texts[:50]})
+    for part, margins in zip(LinearTerms(group, terms).parts(rows), group.present(rows).predict(rows), strict=True):
+        np.testing.assert_allclose(part.start + part.terms.sum(axis=1), margins, atol=1e-9)
 
 
 def test_later_rows_count_where_there_are_many():

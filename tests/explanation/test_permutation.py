@@ -59,3 +59,14 @@ def test_rows_of_a_group_judge_no_trees_that_know_it():
     unknown = [~generation.knows(digests) for part in parts for *_, generation in part.generations[:1]]
     assert np.sum(unknown, axis=0).tolist() == [1] * 600
     assert [np.count_nonzero(one) for one in unknown] == [len(part.rows) for part in parts]
+
+
+def test_later_rows_judge_trees_unless_these_lack_a_column_or_all_are_of_a_group():
+    X, y = rows(723)
+    late = TuneFreeRegressor().partial_fit(X[["a", "b", "c"]][:720], y[:720]).partial_fit(X[720:], y[720:])
+    copies = TuneFreeRegressor().partial_fit(X.iloc[np.arange(723) % 200], y[np.arange(723) % 200])
+    group = TuneFreeRegressor().partial_fit(X[:60], y[:60], groups=np.ones(60))
+    cross_validated, later, nothing = (NewRows.of(model.trained_.model.pool) for model in (late, copies, group))
+    assert (len(cross_validated.parts), len(cross_validated.targets)) == (3, 723)
+    assert (len(later.parts), later.learned, len(later.targets)) == (1, 362, 361)
+    assert nothing is None and group.feature_importances_.argmax() in (0, 3)

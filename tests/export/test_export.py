@@ -58,7 +58,7 @@ MODELS = {
     "monotone": lambda: TuneFreeClassifier(monotone={"x": 1, "z": -1}).fit(X, YES),
     "groups": lambda: TuneFreeClassifier().fit(X, YES, groups=np.arange(len(X)) // 3),
     "groups return": lambda: TuneFreeClassifier(shuffle=False).fit(X, YES, groups=np.arange(len(X)) % 90),
-    "linear": lambda: OnlineClassifier("scinol2").fit(X, THREE),
+    "linear": lambda: OnlineClassifier("scinol2").fit(X.replace({"letter": {"a": "unknown"}}), THREE),
     "average": lambda: OnlineClassifier("scinol2", average=True).fit(X, YES),
     "calibrated": lambda: OnlineClassifier("nag", loss="hinge", view="steady").fit(X, THREE),
     "steady": lambda: OnlineRegressor("scinol2", view="steady").fit(X, NOISY),
@@ -197,6 +197,9 @@ REFUSED = {
     "learner 'kernel-pistol'": lambda: OnlineClassifier("kernel-pistol").fit(X[["z"]], YES),
     "hashed categories": lambda: tunefree.train(X.assign(y=YES), target="y", learner="nag", hash_bits=8),
     "a class came after": late,
+    "a model of one class": lambda: TuneFreeClassifier().partial_fit(X, ["yes"] * len(X)),
+    "a column has no name": lambda: TuneFreeClassifier().fit(X.rename(columns={"x": ""}), YES),
+    "has no number before row 401, which is not exported": lambda: OnlineRegressor().partial_fit(X[["z"]], NOISY).partial_fit(X, NOISY),
 }
 
 

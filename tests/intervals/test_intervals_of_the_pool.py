@@ -64,6 +64,8 @@ def test_sets_cover_as_asked(classifier):
     assert (np.diff(sets.astype(int), axis=1) >= 0).all()
     labels = classifier.predict_set(X[:9], 0.9, as_labels=True)
     assert [list(of_row) for of_row in labels] == [list(classifier.classes_[row]) for row in sets[:9, 2]]
+    both = classifier.predict_set(X[:9], [0.5, 0.9], as_labels=True)
+    assert [list(wider) for _, wider in both] == [list(of_row) for of_row in labels]
 
 
 def test_sets_are_in_the_order_of_the_classes_whatever_came_first():
@@ -107,6 +109,16 @@ def test_files_keep_intervals(kind, regressor, classifier, tmp_path):
     X_more, y_more = numbers(200, 3) if kind == "numbers" else classes(200, 3)
     once = [regions(estimator.partial_fit(X_more, y_more)) for estimator in (whole, pickle.loads(pickle.dumps(model)))]
     np.testing.assert_array_equal(*once)
+
+
+def test_intervals_go_on_without_trees_where_memory_is_limited():
+    model = TuneFreeRegressor().partial_fit(*numbers(600))
+    while model._learned.model.pool.put_to_sleep() != "all trees":
+        assert np.ptp(np.diff(model.predict_interval(numbers(9)[0]))) > 0.1
+    X, y = numbers(N_NEW, 1)
+    bounds = model.partial_fit(*numbers(300, 2)).predict_interval(X, [0.9])
+    np.testing.assert_allclose(np.ptp(np.diff(bounds)), 0.0, atol=1e-12)
+    assert covered(bounds, y) == pytest.approx(0.9, abs=0.03)
 
 
 def test_a_stream_is_covered_while_it_changes():
