@@ -159,6 +159,7 @@ def test_intervals_and_sets_of_a_row_are_those_of_the_estimators():
     assert numbers.predict_many(frame).tolist() == regressor.predict(frame).tolist()
     intervals = regressor.predict_interval(frame, 0.8)
     sets = tunefree.TuneFreeClassifier().partial_fit(frame, labels).predict_set(frame, 0.6, as_labels=True)
+    assert list(classes.predict_proba_one({})) != ["x", "y", "z"]  # which are in the order in which they came
     for k, x in enumerate(frame[:100].to_dict(orient="records")):
         assert numbers.predict_interval_one(x, 0.8) == tuple(intervals[k])
         assert classes.predict_set_one(x, 0.6) == set(sets[k])

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import tunefree
+from tests.estimators.test_pool import scores
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataWarning
 
@@ -22,10 +23,6 @@ MODELS = [TuneFreeClassifier, ScInOLClassifier]
 both = pytest.mark.parametrize("cls", MODELS)
 
 
-def sparse_column(values, fill_value):
-    return pd.arrays.SparseArray(values, fill_value=fill_value)
-
-
 @both
 @pytest.mark.parametrize("beside", ["number", "category"])
 @pytest.mark.parametrize("fill_value", [0.0, np.nan])
@@ -33,7 +30,7 @@ def test_sparse_columns_beside_others_are_what_they_hold(cls, beside, fill_value
     other = {"a": FIRST} if beside == "number" else {"a": FIRST, "k": pd.Categorical(WORDS)}
     values = np.where(SECOND == 0.0, fill_value, SECOND)
     plain = pd.DataFrame({**other, "b": values})
-    frame = pd.DataFrame({**other, "b": sparse_column(values, fill_value)})
+    frame = pd.DataFrame({**other, "b": pd.arrays.SparseArray(values, fill_value=fill_value)})
     assert (cls().fit(frame, Y).predict_proba(frame) == cls().fit(plain, Y).predict_proba(plain)).all()
 
 
@@ -56,7 +53,7 @@ def test_zeros_that_are_stored_are_as_others(cls):
 @both
 def test_sparse_columns_alone_that_leave_out_gaps_are_a_table(cls):
     values = np.where(SECOND == 0.0, np.nan, SECOND)
-    frame = pd.DataFrame({"b": sparse_column(values, np.nan)})
+    frame = pd.DataFrame({"b": pd.arrays.SparseArray(values, fill_value=np.nan)})
     expected = cls().fit(pd.DataFrame({"b": values}), Y).predict_proba(pd.DataFrame({"b": values}))
     assert (cls().fit(frame, Y).predict_proba(frame) == expected).all()
     dummies = pd.get_dummies(pd.DataFrame({"a": FIRST, "k": WORDS}), sparse=True)
@@ -119,10 +116,6 @@ FORMS = {
     "lists": lambda X: written(X, None).tolist(),
     "a table": lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"]),
 }
-
-
-def scores(model, X):
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
 @pytest.mark.parametrize("estimator", [tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor])

@@ -9,12 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import tunefree
-from tunefree import (
-    IterativeRegularizationClassifier,
-    OnlineRegressor,
-    ScInOLClassifier,
-    ScInOLRegressor,
-)
+from tunefree import IterativeRegularizationClassifier, OnlineRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.errors import DataError
 from tunefree.estimators.tables import feature_names
 
@@ -94,16 +89,13 @@ def test_columns_are_what_they_are_said_to_be():
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 
-SCINOL = {"learner": "scinol2"}
-
-
 def test_models_of_text_predict_its_lines(tmp_path):
     (tmp_path / "rows.vw").write_text("1 |f a b\n-1 |f c\n" * 20)
-    model = tunefree.train(tmp_path / "rows.vw", **SCINOL)
+    model = tunefree.train(tmp_path / "rows.vw", learner="scinol2")
     lines = ["|f a b", "1 'tag |f c new:2\n"]
     assert model.predict(lines).tolist() == [1, -1] and model.predict_proba(np.array(lines)).shape == (2, 2)
     (tmp_path / "rows.svm").write_text("1 1:2 3:1\n-1 2:1\n" * 20)
-    numbered = tunefree.train(tmp_path / "rows.svm", **SCINOL)
+    numbered = tunefree.train(tmp_path / "rows.svm", learner="scinol2")
     assert numbered.predict(["0 1:2 3:1", "0 2:1"]).tolist() == numbered.predict([[2, 0, 1], [0, 1, 0]]).tolist()
     wider = sparse.csr_array([[2.0, 0.0, 1.0, 7.0], [0.0, 1.0, 0.0, 0.0]])
     assert numbered.predict(wider).tolist() == [1, -1] and numbered.n_features_in_ == 3

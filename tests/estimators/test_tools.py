@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tunefree import CurveDisplay, TuneFreeClassifier, TuneFreeRegressor
-from tunefree.core.errors import ModelError
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -131,12 +130,3 @@ def test_a_class_and_columns_can_be_chosen(classifier, plt):
     assert [axes.get_title("left") for axes in display.axes_] == ["x4", "x3"]
     assert not display.figure_.legends and "of class 'fair'" in display.figure_.get_suptitle()
     assert list(display.axes_[1].get_xticks()) == [0.0, 1.0, 2.0]
-    texts = pd.DataFrame({"said": [f"a {label} day in place {k}" for k, label in enumerate(LABELS)], "gap": np.nan})
-    for model, rows, features, problem in (
-        (classifier, None, ["x9"], "there is no column 'x9'"),
-        (clone(MODEL).fit(X[["noise"]], LABELS), None, None, "no column to draw: none matters beyond noise"),
-        (clone(MODEL).fit(texts, LABELS), texts, ["said"], "said cannot be drawn: .* it has words"),
-        (clone(MODEL).fit(texts, LABELS), texts, ["gap"], "gap cannot be drawn: no row of the reference has it"),
-    ):
-        with pytest.raises(ModelError, match=problem):
-            CurveDisplay.from_estimator(model, rows, features=features)

@@ -11,12 +11,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 import tunefree
-from tunefree import DataWarning, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
+from tunefree import DataWarning, OnlineClassifier, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.estimators.linear import LinearClassifier
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
 
 N = 40
@@ -24,9 +23,11 @@ NUMBERS = np.random.default_rng(0).normal(size=N)
 X = pd.DataFrame({"age": NUMBERS, "job": ["cook", "clerk"] * (N // 2)})
 LABELS = ["no", "yes"] * (N // 2)
 Pool, CLASSES, NUMERIC = TuneFreeClassifier, TuneFreeClassifier(), TuneFreeRegressor()
+curves = tunefree.CurveDisplay.from_estimator
 INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
 ROWS = np.random.default_rng(0).normal(size=(60, 3))
 CODES = (ROWS[:, 0] > 0).astype(int)
+TEXTS = pd.DataFrame({"said": [f"it is a {job} who said {k}" for k, job in enumerate(X["job"])], "gap": np.nan})
 SPARSE, DAYS = csr_array(np.tile(ROWS, (1, 20))), np.datetime64("2026-01-01") + CODES
 MIXED = np.array([1, "no"] * (N // 2), object)
 Further = type("Further", (LinearClassifier,), {"_learner": lambda self: ("scinol2", {})})
@@ -81,6 +82,17 @@ def single(X=ROWS, y=CODES):
         (lambda: Pool(categorical=[0]).fit(SPARSE, CODES), "categorical is for tables and arrays, not for sparse"),
         (lambda: Pool(monotone={0: 1}).fit(SPARSE, CODES), "monotone is for tables and arrays, not for sparse"),
         (lambda: CLASSES.fit(csr_array((2, 2**31)), [0, 1]), "X has 2147483648 features; at most 2147483646 can be"),
+        (lambda: OnlineClassifier("pool").fit(ROWS, CODES), r"use TuneFreeClassifier\(\)"),
+        (lambda: OnlineRegressor("pool").fit(ROWS, CODES), r"use TuneFreeRegressor\(\)"),
+        (lambda: OnlineClassifier("sgd").fit(ROWS, CODES), "unknown learner"),
+        (lambda: OnlineClassifier(view="sideways").fit(ROWS, CODES), "`view` must be 'raw' or 'steady'"),
+        (
+            lambda: OnlineClassifier("adagrad", settings={"eta": -1.0}).fit(ROWS, CODES),
+            r"`settings\['eta'\]` must be a",
+        ),
+        (lambda: OnlineClassifier("adagrad", settings={"epsilon": 1.0}).fit(ROWS, CODES), "no setting"),
+        (lambda: OnlineRegressor("signs").fit(ROWS, CODES), "classes only"),
+        (lambda: OnlineClassifier("newton", average=True).fit(ROWS, CODES), "average"),
         (lambda: few().save("m", target="x1"), "`target` 'x1' is the name of a column that the model predicts from"),
         (lambda: single(SPARSE).save("m", target="y"), "lines of svmlight begin with their target"),
         (lambda: single(y=DAYS).save("m"), r"cannot hold the label datetime.date\(2026, 1, 1\)"),
@@ -88,21 +100,22 @@ def single(X=ROWS, y=CODES):
         (lambda: few().estimated_loss_, "there is too little evidence to estimate the loss"),
         (lambda: few().drifts_, "only `tunefree.train` follows losses in the order of the rows"),
         (lambda: few().predict_set(ROWS, conditional="row"), "conditional must be None or 'class', not 'row'"),
-        (
-            lambda: few().predict_set(ROWS, [[0.5], [0.8, 0.9]]),
-            "`coverage` must be a number between 0 and 1",
-        ),
+        (lambda: few().predict_set(ROWS, [[0.5], [0.8, 0.9]]), "`coverage` must be a number between 0 and 1"),
         (lambda: few().predict_set(ROWS, [0.5, 90]), "`coverage` must lie .*, not be 90; for 90 per cent pass 0.9"),
         (lambda: single(SPARSE).explain(csr_array((5_000_000, 60))), "of 5000000 rows take more than 2 GiB"),
         (lambda: single().feature_importances_, "the model keeps no rows, over which columns are compared"),
-        (lambda: tunefree.OnlineClassifier(view="steady").fit(ROWS, CODES).coef_, "on raw rows have weights of"),
+        (lambda: OnlineClassifier(view="steady").fit(ROWS, CODES).coef_, "on raw rows have weights of"),
         (lambda: tunefree.GenerationsDisplay.from_estimator(single()), "only pools have generations"),
         (lambda: tunefree.GenerationsDisplay.from_estimator(few()), "the first generations come after 16"),
-        (lambda: tunefree.CurveDisplay.from_estimator(DummyClassifier()), "DummyClassifier is not explained"),
-        (lambda: tunefree.CurveDisplay.from_estimator(NUMERIC.fit(ROWS, CODES), target=1), "numbers, not classes"),
+        (lambda: curves(DummyClassifier()), "DummyClassifier is not explained; use an estimator that learns online"),
+        (lambda: curves(NUMERIC.fit(ROWS, CODES), target=1), "the model predicts numbers, not classes"),
+        (lambda: curves(few(), features=["x9"]), "there is no column 'x9'"),
+        (lambda: curves(CLASSES.fit(ROWS[:, 1:], CODES)), "no column to draw: none matters beyond noise"),
+        (lambda: curves(CLASSES.fit(TEXTS, LABELS), TEXTS, features=["said"]), "said cannot be drawn: .* it has words"),
+        (lambda: curves(CLASSES.fit(TEXTS, LABELS), TEXTS, features=["gap"]), "gap cannot be drawn: no row of the ref"),
     ],
 )
-def test_an_error_names_the_parameter_and_the_remedy(call, message):
+def test_an_error_names_the_parameter_and_the_remedy(call, message, for_classes_only):
     with pytest.raises((ValueError, AttributeError), match=message):
         call()
 
@@ -183,17 +196,13 @@ def test_a_parameter_that_the_present_model_did_not_begin_with_is_refused(model,
     assert model.set_params(**parameters).fit(ROWS, y).t_ == 3
 
 
-MOST = np.finfo(np.float64).max
-RNG = np.random.default_rng(0)
-NORMAL = RNG.normal(size=(300, 3))
-
-
 def test_metrics_of_huge_targets():
-    table = {"x": NORMAL[:, 0], "y": np.where(NORMAL[:, 0] > 0, MOST, -MOST)}
-    trained = train(open_source(table), Plan(target="y", task="regression", learner="scinol2"))
+    most = np.finfo(np.float64).max
+    table = {"x": NUMBERS, "y": np.where(NUMBERS > 0, most, -most)}
+    trained = tunefree.train(table, target="y", task="regression", learner="scinol2").trained_
     table["y"] = -table["y"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = evaluate(trained, open_source(table), BadRows()).measures
-    assert np.isfinite([number for measure in found.values() for number in measure if number is not None]).all()
-    assert found["mean_absolute_error"].value > 1e307 and found["root_mean_squared_error"].value > 1e307
+        measures = evaluate(trained, open_source(table), BadRows()).measures
+    assert np.isfinite([number for measure in measures.values() for number in measure if number is not None]).all()
+    assert measures["mean_absolute_error"].value > 1e307 and measures["root_mean_squared_error"].value > 1e307
