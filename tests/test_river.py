@@ -127,19 +127,22 @@ def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
     assert learn_signs(model, "ab", 50).predict_proba_one({"z": 0.1}) == other.predict_proba_one({"z": 0.1})
 
 
-WRONG = [
-    (lambda model: model.learn_one([1.0, 2.0], 1.0), "a row of type list does not name its columns; pass a dict"),
-    (lambda model: model.learn_many(np.ones((2, 2)), [0.0, 1.0]), "rows of type ndarray .* pass a pandas.DataFrame"),
-    (lambda model: model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), [1.0]), "there are 2 rows, and 1 targets"),
-    (lambda model: model.learn_one({"a": object()}, 1.0), "the value of 'a' is of type object; pass a number"),
-    (lambda model: model.learn_one({"a": 10**400}, 1.0), "the value of 'a' is infinite"),
-    (lambda model: model.learn_one({"a": math.inf}, 1.0), "the value of 'a' is infinite"),
-    (lambda model: model.predict_interval_one({"a": 1.0}), "coverage 0.9 takes evidence, and no row was learned"),
-    (lambda model: model.predict_interval_one({"a": 1.0}, [0.5, 0.9]), "coverage must be one number"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), WRONG)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.learn_one([1.0, 2.0], 1.0), "a row of type list does not name its columns; pass a dict"),
+        (
+            lambda model: model.learn_many(np.ones((2, 2)), [0.0, 1.0]),
+            "rows of type ndarray .* pass a pandas",
+        ),
+        (lambda model: model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), [1.0]), "there are 2 rows, and 1 targets"),
+        (lambda model: model.learn_one({"a": object()}, 1.0), "the value of 'a' is of type object; pass a number"),
+        (lambda model: model.learn_one({"a": 10**400}, 1.0), "the value of 'a' is infinite"),
+        (lambda model: model.learn_one({"a": math.inf}, 1.0), "the value of 'a' is infinite"),
+        (lambda model: model.predict_interval_one({"a": 1.0}), "coverage 0.9 takes evidence, and no row was learned"),
+        (lambda model: model.predict_interval_one({"a": 1.0}, [0.5, 0.9]), "coverage must be one number"),
+    ],
+)
 def test_wrong_rows_and_coverages_are_refused(call, message):
     model = TuneFreeRegressor()
     with pytest.raises((DataError, ModelError), match=message):

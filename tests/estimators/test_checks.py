@@ -47,9 +47,8 @@ VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check; quick a
 def is_quick(estimator, check):
     """Whether `make test` runs a check."""
     name, is_variant = check.func.__name__, VARIANTS_OF_INPUT & set(check.keywords)
-    if estimator in OTHER_SETTINGS or isinstance(
-        estimator, (tunefree.TuneFreeRegressor, tunefree.IterativeRegularizationClassifier)
-    ):
+    is_second = isinstance(estimator, (tunefree.TuneFreeRegressor, tunefree.IterativeRegularizationClassifier))
+    if is_second or estimator in OTHER_SETTINGS:
         return name in OF_LEARNING and not is_variant
     if is_variant:
         return isinstance(estimator, tunefree.ScInOLClassifier)

@@ -117,10 +117,8 @@ def test_contributions_can_be_drawn_by_shap(classifier, plt):
 
 @pytest.fixture
 def plt():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
     yield plt
     plt.close("all")
 

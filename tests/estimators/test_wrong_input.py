@@ -37,6 +37,10 @@ def few():
     return TuneFreeClassifier().fit(ROWS[:10], CODES[:10])
 
 
+def counts(y, exposure=None, loss="poisson"):
+    return TuneFreeRegressor(loss=loss).fit([[0.0], [1.0], [2.0]], y, exposure=exposure)
+
+
 def single(X=ROWS, y=CODES):
     return tunefree.ScInOLClassifier().fit(X, y)
 
@@ -69,6 +73,13 @@ def single(X=ROWS, y=CODES):
         (lambda: CLASSES.fit(X, LABELS, groups=MIXED), "groups has labels of several types"),
         (lambda: CLASSES.fit(X, LABELS, groups=[0.0, np.nan] * 20), r"groups\[1\] is missing"),
         (lambda: CLASSES.fit(X, LABELS, groups=["a"] * N), r"groups\[0\] to groups\[39\] are all 'a'"),
+        (lambda: counts([1.0, -1.0, 0.0]), r"y\[1\]: the target is -1, and counts are numbers of at least 0; correct"),
+        (lambda: counts([1.0, 0.0, 2.0], loss="gamma"), r"y\[1\]: the target is 0, and amounts .*; .* `loss` tweedie"),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, 0.0, 1.0]), r"exposure\[1\]: the exposure is 0, .* above 0"),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, -2.0, 1.0]), r"exposure\[1\]: the exposure is -2"),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, np.nan, 1.0]), r"exposure\[1\]: the exposure is missing"),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, 1.0]), r"exposure has the shape \(2,\), and there are 3 rows"),
+        (lambda: counts([0.0, 0.0, 0.0]), "all targets are 0, of which the poisson loss knows no mean"),
         (lambda: Pool(class_weight={"no": 0, "yes": 0}).fit(X, LABELS), "together leave all rows a weight of zero"),
         (lambda: Pool(class_weight="balanced").partial_fit(X, LABELS), "needs all rows, which partial_fit does not"),
         (lambda: Pool(class_weight=np.ones(2)).fit(X, LABELS), r"be a dict, 'balanced' or None, not array\(\[1"),

@@ -146,10 +146,7 @@ def test_columns_of_any_name_and_number(session_of):
 def test_batches_of_any_size(session_of):
     session = session_of(MODELS["two classes"]())
     assert [output.shape for output in session.run(None, inputs_of(session, NEW[:0]))] == [(0,), (0, 2)]
-    together, alone = (
-        session.run(None, inputs_of(session, NEW[:2]))[1],
-        session.run(None, inputs_of(session, NEW[:1]))[1],
-    )
+    together, alone = (session.run(None, inputs_of(session, NEW[:n]))[1] for n in (2, 1))
     np.testing.assert_allclose(together[:1], alone, rtol=1e-12)
 
 
