@@ -108,16 +108,13 @@ def test_the_pool_learns_categories_gaps_and_columns_that_come_and_go(cls):
     assert right == [True, False] if cls is TuneFreeClassifier else right[0] - right[1] > 1.5
 
 
-CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]
-
-
 def learn_signs(model, labels, n):
     for z in np.random.default_rng(0).normal(size=n).tolist():
         model.learn_one({"z": z}, labels[int(z > 0)])
     return model
 
 
-@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("cls", [TuneFreeClassifier, ScInOLClassifier])
 @pytest.mark.parametrize("label", [None, math.nan, np.float64("nan"), pd.NA, pd.NaT, ("a", None), ["a"], {"a": 1}])
 def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
     model = learn_signs(cls(), "ab", 50)

@@ -69,11 +69,8 @@ CHECKS = [
 ]
 
 
-def named(part):
-    """An estimator or a check, as a part of a test's name."""
-    return getattr(getattr(part, "func", None), "__name__", None) or repr(part)
-
-
-@pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=named)
+@pytest.mark.parametrize(
+    ("estimator", "check"), CHECKS, ids=lambda part: part.func.__name__ if hasattr(part, "func") else repr(part)
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

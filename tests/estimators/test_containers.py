@@ -90,15 +90,12 @@ def test_labels_of_types_of_pandas_keep_their_type(dtype):
     assert type(model.classes_.tolist()[0]) is type(labels.tolist()[0])
 
 
-ROWS = 120
-
-
-def numbers():
+def numbers(n=120):
     """An array with gaps, its classes and its numbers."""
     random = np.random.RandomState(0)
-    X = random.randn(ROWS, 3)
+    X = random.randn(n, 3)
     y = X[:, 0] + X[:, 1]
-    X[random.rand(ROWS, 3) < 0.1] = np.nan
+    X[random.rand(n, 3) < 0.1] = np.nan
     return X, np.where(y > 0, "yes", "no"), y
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -34,14 +33,10 @@ def people(n=300, seed=0):
     return table, np.where(score > 1, "rich", "poor")
 
 
-def arrow(table):
-    return pa.Table.from_pandas(table, preserve_index=False)
-
-
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_all_kinds_of_tables_are_the_same(shuffle):
     table, y = people()
-    kinds = {"pandas": table, "polars": pl.from_pandas(table), "arrow": arrow(table)}
+    kinds = {"pandas": table, "polars": pl.from_pandas(table), "arrow": pl.from_pandas(table).to_arrow()}
     kinds["dict"] = {name: column.to_list() for name, column in kinds["polars"].to_dict().items()}
     models = {name: ScInOLClassifier(shuffle=shuffle, passes=2).fit(X, pl.Series(y)) for name, X in kinds.items()}
     expected = models["pandas"].decision_function(table)

@@ -24,7 +24,6 @@ X = pd.DataFrame({"age": NUMBERS, "job": ["cook", "clerk"] * (N // 2)})
 LABELS = ["no", "yes"] * (N // 2)
 Pool, CLASSES, NUMERIC = TuneFreeClassifier, TuneFreeClassifier(), TuneFreeRegressor()
 curves = tunefree.CurveDisplay.from_estimator
-INFINITE = np.where(np.arange(N) == 4, np.inf, NUMBERS)
 ROWS = np.random.default_rng(0).normal(size=(60, 3))
 CODES = (ROWS[:, 0] > 0).astype(int)
 TEXTS = pd.DataFrame({"said": [f"it is a {job} who said {k}" for k, job in enumerate(X["job"])], "gap": np.nan})
@@ -49,7 +48,7 @@ def single(X=ROWS, y=CODES):
     ("call", "message"),
     [
         (lambda: NUMERIC.fit(X, LABELS), "y: could not convert string to float: 'no'; pass numbers, or use a class"),
-        (lambda: NUMERIC.fit(X, INFINITE), r"Input y contains infinity: y\[4\] is inf; correct it, or leave the row"),
+        (lambda: NUMERIC.fit(X, [0, 0, 0, 0, np.inf] * 8), r"y contains infinity: y\[4\] is inf; correct it, or leave"),
         (lambda: NUMERIC.fit(X, NUMBERS[1:]), "X has 40 rows, and y has 39; give one target for each row"),
         (lambda: CLASSES.fit(X, "job"), r"not 'job'; pass the column, such as X\['job'\], and X without it"),
         (lambda: CLASSES.fit(X, ["no"] * N), r"got 1 class \('no'\); give rows of another class, too, or name all"),
@@ -76,14 +75,12 @@ def single(X=ROWS, y=CODES):
         (lambda: counts([1.0, -1.0, 0.0]), r"y\[1\]: the target is -1, and counts are numbers of at least 0; correct"),
         (lambda: counts([1.0, 0.0, 2.0], loss="gamma"), r"y\[1\]: the target is 0, and amounts .*; .* `loss` tweedie"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, 0.0, 1.0]), r"exposure\[1\]: the exposure is 0, .* above 0"),
-        (lambda: counts([1.0, 0.0, 2.0], [1.0, -2.0, 1.0]), r"exposure\[1\]: the exposure is -2"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, np.nan, 1.0]), r"exposure\[1\]: the exposure is missing"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, 1.0]), r"exposure has the shape \(2,\), and there are 3 rows"),
         (lambda: counts([0.0, 0.0, 0.0]), "all targets are 0, of which the poisson loss knows no mean"),
         (lambda: Pool(class_weight={"no": 0, "yes": 0}).fit(X, LABELS), "together leave all rows a weight of zero"),
         (lambda: Pool(class_weight="balanced").partial_fit(X, LABELS), "needs all rows, which partial_fit does not"),
         (lambda: Pool(class_weight=np.ones(2)).fit(X, LABELS), r"be a dict, 'balanced' or None, not array\(\[1"),
-        (lambda: Pool(class_weight="even").fit(X, LABELS), "class_weight must be a dict, 'balanced' .*, not 'even'"),
         (lambda: Pool(class_weight={"no": -1}).fit(X, LABELS), "class_weight of 'no' must be a number of at least 0"),
         (lambda: Pool(class_weight={"yse": 2}).fit(X, LABELS), "of 'yse': there is no such class; did you mean 'yes'"),
         (lambda: Pool(random_state=-1).fit(X, LABELS), "`random_state` must be a whole number from 0 .*, not -1"),

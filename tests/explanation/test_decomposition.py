@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tests.explanation.models import assert_adds_up, features, rows_of, trained
-from tunefree import TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import NewRows, importance
+from tunefree.explanation.importance import importance
 from tunefree.explanation.members import LinearTerms
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -120,15 +119,6 @@ def test_terms_of_words_that_came_once_add_up():
     group, terms, rows = model.model.linear, decomposition_of(model).terms, rows_of(model, {"said": texts[:50]})
     for part, margins in zip(LinearTerms(group, terms).parts(rows), group.present(rows).predict(rows), strict=True):
         np.testing.assert_allclose(part.start + part.terms.sum(axis=1), margins, atol=1e-9)
-
-
-def test_later_rows_count_where_there_are_many():
-    X = numbers(6400, 2)
-    pool = TuneFreeRegressor().fit(X, X[:, 0]).trained_.model.pool
-    new, kept = NewRows.of(pool), pool.members.growth.whole.kept()
-    assert new.learned == 4096 and len(new.parts) == 1 and len(new.targets) == 2304
-    np.testing.assert_array_equal(new.targets, kept["targets"][4096:])
-    np.testing.assert_array_equal(new.matrix, kept["columns"][4096:])
 
 
 def test_importance_of_a_class_is_that_of_its_loss():
