@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tunefree
 from tunefree.pool.targets import Labels
 
 pytest.importorskip("river")
 
 from river import checks
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
 from tunefree.pool.model import Model
 from tunefree.river import ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
@@ -59,13 +60,14 @@ def rows(n=200, seed=0):
 
 def test_rows_one_at_a_time_are_the_rows_of_a_stream():
     X, y = rows()
+    X = np.column_stack([X, np.random.default_rng(1).normal(size=(200, 70))])  # more than there is room for at first
     labels = np.array(["a", "b", "c"])[np.digitize(y, [0.0, 1.0])]
-    whole = Model("classification", "scinol2", n_features=4)
+    whole = Model("classification", "scinol2", n_features=74)
     predictions, _ = whole.learn(dense(X), Labels.of(labels), np.ones(200))
     one, many = ScInOLClassifier(), ScInOLClassifier()
     for x, label in zip(X, labels, strict=True):
         one.predict_proba_one(dict(enumerate(x)))  # changes nothing
-        one.learn_one(dict(enumerate(x)), label)
+        one.learn_one({**dict(enumerate(x)), "missing": None}, label)
     many.learn_many(pd.DataFrame(X), pd.Series(labels))
     expected = whole.probabilities(whole.predict(dense(X)))
     for model in (one, many, copy.deepcopy(one)):
@@ -104,11 +106,6 @@ def test_the_pool_learns_categories_gaps_and_columns_that_come_and_go(cls):
         assert told(one, x) == told(many, x)
     right = [one.predict_one({"job": job, "age": 0.0, "noise": 0.0}) for job in ("cook", "clerk")]
     assert right == [True, False] if cls is TuneFreeClassifier else right[0] - right[1] > 1.5
-    with pytest.raises(DataError, match="the value of 'age' is infinite"):
-        one.learn_one({"age": float("inf")}, y[0])
-
-
-CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]
 
 
 def learn_signs(model, labels, n):
@@ -117,7 +114,7 @@ def learn_signs(model, labels, n):
     return model
 
 
-@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("cls", [TuneFreeClassifier, ScInOLClassifier])
 @pytest.mark.parametrize("label", [None, math.nan, np.float64("nan"), pd.NA, pd.NaT, ("a", None), ["a"], {"a": 1}])
 def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
     model = learn_signs(cls(), "ab", 50)
@@ -127,9 +124,43 @@ def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
     assert learn_signs(model, "ab", 50).predict_proba_one({"z": 0.1}) == other.predict_proba_one({"z": 0.1})
 
 
-def test_rows_without_names_of_columns_are_refused():
-    model = TuneFreeClassifier()
-    with pytest.raises(DataError, match="a row of type list does not name its columns; pass a dict"):
-        model.learn_one([1.0, 2.0], True)
-    with pytest.raises(DataError, match="rows of type ndarray do not name their columns; pass a pandas.DataFrame"):
-        model.learn_many(np.ones((2, 2)), [True, False])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.learn_one([1.0, 2.0], 1.0), "a row of type list does not name its columns; pass a dict"),
+        (
+            lambda model: model.learn_many(np.ones((2, 2)), [0.0, 1.0]),
+            "rows of type ndarray .* pass a pandas",
+        ),
+        (lambda model: model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), [1.0]), "there are 2 rows, and 1 targets"),
+        (lambda model: model.learn_one({"a": object()}, 1.0), "the value of 'a' is of type object; pass a number"),
+        (lambda model: model.learn_one({"a": 10**400}, 1.0), "the value of 'a' is infinite"),
+        (lambda model: model.learn_one({"a": math.inf}, 1.0), "the value of 'a' is infinite"),
+        (lambda model: model.predict_interval_one({"a": 1.0}), "coverage 0.9 takes evidence, and no row was learned"),
+        (lambda model: model.predict_interval_one({"a": 1.0}, [0.5, 0.9]), "coverage must be one number"),
+    ],
+)
+def test_wrong_rows_and_coverages_are_refused(call, message):
+    model = TuneFreeRegressor()
+    with pytest.raises((DataError, ModelError), match=message):
+        call(model)
+    assert model.predict_one({"a": 1.0}) == 0.0
+
+
+def test_intervals_and_sets_of_a_row_are_those_of_the_estimators():
+    X, y = rows(300)
+    frame, labels = pd.DataFrame(X, columns=list("abc")), np.array(["x", "y", "z"])[np.digitize(y, [-1.0, 0.5])]
+    numbers, classes = TuneFreeRegressor(), TuneFreeClassifier()
+    for model, targets in ((numbers, y), (classes, labels)):
+        model.learn_many(frame, targets)
+        model.learn_many(frame[:0], [])
+        assert len(model.predict_many(frame[:0])) == 0
+    regressor = tunefree.TuneFreeRegressor().partial_fit(frame, y)
+    assert numbers.predict_many(frame).tolist() == regressor.predict(frame).tolist()
+    intervals = regressor.predict_interval(frame, 0.8)
+    sets = tunefree.TuneFreeClassifier().partial_fit(frame, labels).predict_set(frame, 0.6, as_labels=True)
+    assert list(classes.predict_proba_one({})) != ["x", "y", "z"]  # which are in the order in which they came
+    for k, x in enumerate(frame[:100].to_dict(orient="records")):
+        assert numbers.predict_interval_one(x, 0.8) == tuple(intervals[k])
+        assert classes.predict_set_one(x, 0.6) == set(sets[k])
+    assert {len(labels_of_row) for labels_of_row in sets} == {0, 1, 2}

@@ -8,34 +8,25 @@ scikit-learn do; so it does not pass the checks that these give the same model. 
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from tunefree import (
-    IterativeRegularizationClassifier,
-    IterativeRegularizationRegressor,
-    KernelPiSTOLClassifier,
-    PiSTOLClassifier,
-    ScInOLClassifier,
-    ScInOLRegressor,
-    TuneFreeClassifier,
-    TuneFreeRegressor,
-)
+import tunefree
 
 ESTIMATORS = [
-    ScInOLClassifier(),
-    ScInOLRegressor(),
-    TuneFreeClassifier(),
-    TuneFreeRegressor(),
-    KernelPiSTOLClassifier(),
-    IterativeRegularizationClassifier(),
-    IterativeRegularizationRegressor(),
+    tunefree.ScInOLClassifier(),
+    tunefree.ScInOLRegressor(),
+    tunefree.TuneFreeClassifier(),
+    tunefree.TuneFreeRegressor(),
+    tunefree.KernelPiSTOLClassifier(),
+    tunefree.IterativeRegularizationClassifier(),
+    tunefree.IterativeRegularizationRegressor(),
 ]
 # All code of these but the formulas of a learner is that of others above: their checks are slow tests.
 LIKE_OTHERS = [
-    PiSTOLClassifier(),
-    KernelPiSTOLClassifier(gamma="median", loss="logistic"),
-    KernelPiSTOLClassifier(preset="theory", average=False),
-    IterativeRegularizationRegressor(kernel="rbf", precision="double"),
+    tunefree.PiSTOLClassifier(),
+    tunefree.KernelPiSTOLClassifier(gamma="median", loss="logistic"),
+    tunefree.KernelPiSTOLClassifier(preset="theory", average=False),
+    tunefree.IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
-OTHER_SETTINGS = [IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double")]
+OTHER_SETTINGS = [tunefree.IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double")]
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
 # raises and what it accepts, through code that its settings do not change.
 OF_LEARNING = {
@@ -49,23 +40,24 @@ OF_LEARNING = {
 }
 # Rows are read by the same code for both tasks, and for kernels as for the pool.
 OF_READING = {"check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_class_weight_classifiers"}
-READ_ALIKE = (TuneFreeRegressor, KernelPiSTOLClassifier, IterativeRegularizationRegressor)
+READ_ALIKE = (tunefree.TuneFreeRegressor, tunefree.KernelPiSTOLClassifier, tunefree.IterativeRegularizationRegressor)
 VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check; quick are those of one estimator
 
 
 def is_quick(estimator, check):
     """Whether `make test` runs a check."""
     name, is_variant = check.func.__name__, VARIANTS_OF_INPUT & set(check.keywords)
-    if estimator in OTHER_SETTINGS or isinstance(estimator, (TuneFreeRegressor, IterativeRegularizationClassifier)):
+    is_second = isinstance(estimator, (tunefree.TuneFreeRegressor, tunefree.IterativeRegularizationClassifier))
+    if is_second or estimator in OTHER_SETTINGS:
         return name in OF_LEARNING and not is_variant
     if is_variant:
-        return isinstance(estimator, ScInOLClassifier)
+        return isinstance(estimator, tunefree.ScInOLClassifier)
     return estimator in ESTIMATORS and not (isinstance(estimator, READ_ALIKE) and name in OF_READING)
 
 
 def is_promised(estimator, check):
     """Whether an estimator promises to pass a check."""
-    is_pool = isinstance(estimator, (TuneFreeClassifier, TuneFreeRegressor))
+    is_pool = isinstance(estimator, (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor))
     return not (is_pool and check.func.__name__.startswith("check_sample_weight_equivalence"))
 
 
@@ -77,11 +69,8 @@ CHECKS = [
 ]
 
 
-def named(part):
-    """An estimator or a check, as a part of a test's name."""
-    return getattr(getattr(part, "func", None), "__name__", None) or repr(part)
-
-
-@pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=named)
+@pytest.mark.parametrize(
+    ("estimator", "check"), CHECKS, ids=lambda part: part.func.__name__ if hasattr(part, "func") else repr(part)
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -81,6 +81,7 @@ def test_numbers_and_a_target_without_a_name():
         (lambda: tunefree.compare(fitted(), X, Y, [LogisticRegression()]), "which rows LogisticRegression 2 should"),
         (lambda: tunefree.compare(LinearSVC(), X, Y), "has no predict_proba"),
         (lambda: tunefree.compare(fitted(), X, Y, [LinearRegression()]), "predicts numbers"),
+        (lambda: tunefree.compare(fitted(), X, Y, ["a.model"]), "str is no estimator; pass one, as tunefree.load"),
         (lambda: tunefree.compare(fitted(), X, Y[:5], [fitted()]), "a target for each row"),
         (lambda: tunefree.compare(fitted(), X, ["maybe"] * 300, [fitted()]), "no row has a label"),
         (lambda: tunefree.compare(fitted(), X, Y, [fitted()], sample_weight=[-1.0] * 300), "at least 0"),

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import tunefree
+from tests.estimators.test_pool import scores
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataWarning
 
@@ -22,10 +23,6 @@ MODELS = [TuneFreeClassifier, ScInOLClassifier]
 both = pytest.mark.parametrize("cls", MODELS)
 
 
-def sparse_column(values, fill_value):
-    return pd.arrays.SparseArray(values, fill_value=fill_value)
-
-
 @both
 @pytest.mark.parametrize("beside", ["number", "category"])
 @pytest.mark.parametrize("fill_value", [0.0, np.nan])
@@ -33,7 +30,7 @@ def test_sparse_columns_beside_others_are_what_they_hold(cls, beside, fill_value
     other = {"a": FIRST} if beside == "number" else {"a": FIRST, "k": pd.Categorical(WORDS)}
     values = np.where(SECOND == 0.0, fill_value, SECOND)
     plain = pd.DataFrame({**other, "b": values})
-    frame = pd.DataFrame({**other, "b": sparse_column(values, fill_value)})
+    frame = pd.DataFrame({**other, "b": pd.arrays.SparseArray(values, fill_value=fill_value)})
     assert (cls().fit(frame, Y).predict_proba(frame) == cls().fit(plain, Y).predict_proba(plain)).all()
 
 
@@ -56,7 +53,7 @@ def test_zeros_that_are_stored_are_as_others(cls):
 @both
 def test_sparse_columns_alone_that_leave_out_gaps_are_a_table(cls):
     values = np.where(SECOND == 0.0, np.nan, SECOND)
-    frame = pd.DataFrame({"b": sparse_column(values, np.nan)})
+    frame = pd.DataFrame({"b": pd.arrays.SparseArray(values, fill_value=np.nan)})
     expected = cls().fit(pd.DataFrame({"b": values}), Y).predict_proba(pd.DataFrame({"b": values}))
     assert (cls().fit(frame, Y).predict_proba(frame) == expected).all()
     dummies = pd.get_dummies(pd.DataFrame({"a": FIRST, "k": WORDS}), sparse=True)
@@ -93,15 +90,12 @@ def test_labels_of_types_of_pandas_keep_their_type(dtype):
     assert type(model.classes_.tolist()[0]) is type(labels.tolist()[0])
 
 
-ROWS = 120
-
-
-def numbers():
+def numbers(n=120):
     """An array with gaps, its classes and its numbers."""
     random = np.random.RandomState(0)
-    X = random.randn(ROWS, 3)
+    X = random.randn(n, 3)
     y = X[:, 0] + X[:, 1]
-    X[random.rand(ROWS, 3) < 0.1] = np.nan
+    X[random.rand(n, 3) < 0.1] = np.nan
     return X, np.where(y > 0, "yes", "no"), y
 
 
@@ -119,10 +113,6 @@ FORMS = {
     "lists": lambda X: written(X, None).tolist(),
     "a table": lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"]),
 }
-
-
-def scores(model, X):
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
 @pytest.mark.parametrize("estimator", [tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor])
@@ -174,6 +164,13 @@ def noisy(n=1200, odd=(700,)):
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, "yes", "no").astype("U3")
     y[list(odd)] = "goo"
     return X, y
+
+
+def test_a_warning_names_the_rows_of_a_rare_class_unless_classes_are_given():
+    X, y = noisy(odd=(3, 700))
+    with pytest.warns(DataWarning, match=r"class 'goo' has 2 of 1,200 rows: y\[3\] and y\[700\]; if it is") as warned:
+        ScInOLClassifier().fit(X, y).fit(X, y, classes=["goo", "no", "yes"]).fit(X[:1000], y[:1000])
+    assert len(warned) == 1
 
 
 @pytest.mark.parametrize("make", [ScInOLClassifier, TuneFreeClassifier])

@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -156,22 +157,14 @@ def test_events_that_were_missed_are_caught_up(rows):
 
 def test_threads_learn_one_after_the_other():
     model = tunefree.TuneFreeRegressor(n_jobs=1)
-    errors = []
 
     def learn(first):
-        try:
-            for start in range(first, 700, 300):
-                model.partial_fit(X[start : start + 100], X[start : start + 100, 0])
-                model.predict(X[:20])
-        except Exception as error:
-            errors.append(error)
+        for start in range(first, 700, 300):
+            model.partial_fit(X[start : start + 100], X[start : start + 100, 0])
+            model.predict(X[:20])
 
-    threads = [threading.Thread(target=learn, args=(first,)) for first in (0, 100, 200)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with ThreadPoolExecutor(3) as executor:
+        list(executor.map(learn, (0, 100, 200)))  # raises their errors
     assert model.t_ == 700
     assert model._learned.model.pool.rows == 700
 

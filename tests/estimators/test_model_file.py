@@ -11,7 +11,7 @@ from scipy import sparse
 import tunefree
 from tests.fuzz import models
 from tunefree.core import storage
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataWarning, ModelError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -22,7 +22,7 @@ SEVERAL = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
 ESTIMATORS = {
     "pool": (tunefree.TuneFreeClassifier(class_weight={"yes": 2.0, "no": 1.0}), NAMES),
     "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute"), NUMBERS),
-    "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
+    "scinol": (tunefree.ScInOLClassifier(passes=np.int64(3), class_weight={0: 1.0, 1: 2.0}), SEVERAL),
     "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
     "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
     "single": (tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"), X[:, 0] > 0),
@@ -121,6 +121,7 @@ def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):
         (lambda described: described["parameters"].update(nothing=1), "unexpected keyword argument 'nothing'"),
         (lambda described: described["parameters"].update(class_weight={"pairs": [[[], 1]]}), "unhashable"),
         (lambda described: described["fitted"].update(labels="float8"), "estimator.fitted.labels is 'float8'"),
+        (lambda described: described["fitted"].update(rows="array"), "has columns that arrays do not have"),
         (lambda described: described["fitted"].update(rows="table"), "estimator.fitted.rows is 'table'"),
         (lambda described: described.pop("parameters"), "estimator.parameters is missing"),
     ],
@@ -132,6 +133,13 @@ def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
     models.write(tmp_path / "lie", arrays, header)
     with pytest.raises(ModelError, match=problem):
         tunefree.load(tmp_path / "lie")
+
+
+def test_a_parameter_that_files_cannot_hold_has_its_default_in_the_estimator_that_is_loaded(tmp_path):
+    model = tunefree.ScInOLClassifier(random_state=np.random.RandomState(1), passes=2).fit(X, NAMES)
+    with pytest.warns(DataWarning, match="the file does not keep random_state of ScInOLClassifier"):
+        model.save(tmp_path / "m")
+    assert tunefree.load(tmp_path / "m").get_params() == tunefree.ScInOLClassifier(passes=2).get_params()
 
 
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):

@@ -1,28 +1,9 @@
-"""Every learner as an estimator, by its name, and learners in the space of a kernel."""
+"""Learners in the space of a kernel."""
 
 import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_circles
+from sklearn.datasets import make_circles
 
-from tunefree import KernelPiSTOLClassifier, OnlineClassifier, OnlineRegressor
-from tunefree.core.errors import ModelError
-
-
-def test_choices_that_make_no_sense(for_classes_only):
-    X, y = load_breast_cancer(return_X_y=True)
-    for wrong, message in (
-        (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
-        (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
-        (OnlineClassifier("sgd"), "unknown learner"),
-        (OnlineClassifier(view="sideways"), "`view` must be 'raw' or 'steady'"),
-        (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be a number above 0"),
-        (OnlineClassifier("adagrad", settings={"epsilon": 1.0}), "no setting"),
-        (OnlineRegressor(for_classes_only), "classes only"),
-        (OnlineClassifier("newton", average=True), "average"),
-    ):
-        with pytest.raises((ValueError, ModelError), match=message):
-            clone(wrong).fit(X, y)
-
+from tunefree import KernelPiSTOLClassifier, OnlineClassifier
 
 ONE_PASS = {"passes": 1, "shuffle": False}
 OF_KERNELS = {

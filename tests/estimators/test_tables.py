@@ -3,18 +3,12 @@
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
 import tunefree
-from tunefree import (
-    IterativeRegularizationClassifier,
-    OnlineRegressor,
-    ScInOLClassifier,
-    ScInOLRegressor,
-)
+from tunefree import IterativeRegularizationClassifier, OnlineRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.errors import DataError
 from tunefree.estimators.tables import feature_names
 
@@ -39,14 +33,10 @@ def people(n=300, seed=0):
     return table, np.where(score > 1, "rich", "poor")
 
 
-def arrow(table):
-    return pa.Table.from_pandas(table, preserve_index=False)
-
-
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_all_kinds_of_tables_are_the_same(shuffle):
     table, y = people()
-    kinds = {"pandas": table, "polars": pl.from_pandas(table), "arrow": arrow(table)}
+    kinds = {"pandas": table, "polars": pl.from_pandas(table), "arrow": pl.from_pandas(table).to_arrow()}
     kinds["dict"] = {name: column.to_list() for name, column in kinds["polars"].to_dict().items()}
     models = {name: ScInOLClassifier(shuffle=shuffle, passes=2).fit(X, pl.Series(y)) for name, X in kinds.items()}
     expected = models["pandas"].decision_function(table)
@@ -94,16 +84,13 @@ def test_columns_are_what_they_are_said_to_be():
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 
-SCINOL = {"learner": "scinol2"}
-
-
 def test_models_of_text_predict_its_lines(tmp_path):
     (tmp_path / "rows.vw").write_text("1 |f a b\n-1 |f c\n" * 20)
-    model = tunefree.train(tmp_path / "rows.vw", **SCINOL)
+    model = tunefree.train(tmp_path / "rows.vw", learner="scinol2")
     lines = ["|f a b", "1 'tag |f c new:2\n"]
     assert model.predict(lines).tolist() == [1, -1] and model.predict_proba(np.array(lines)).shape == (2, 2)
     (tmp_path / "rows.svm").write_text("1 1:2 3:1\n-1 2:1\n" * 20)
-    numbered = tunefree.train(tmp_path / "rows.svm", **SCINOL)
+    numbered = tunefree.train(tmp_path / "rows.svm", learner="scinol2")
     assert numbered.predict(["0 1:2 3:1", "0 2:1"]).tolist() == numbered.predict([[2, 0, 1], [0, 1, 0]]).tolist()
     wider = sparse.csr_array([[2.0, 0.0, 1.0, 7.0], [0.0, 1.0, 0.0, 0.0]])
     assert numbered.predict(wider).tolist() == [1, -1] and numbered.n_features_in_ == 3
@@ -116,6 +103,8 @@ def test_models_of_text_predict_its_lines(tmp_path):
     assert numbered.n_features_in_ == 4 and numbered.coef_.shape == (3, 4)
     with pytest.raises(DataError, match="the model reads lines of text; pass them as strings"):
         model.predict([[1.0]])
+    with pytest.raises(DataError, match="X: a value is not finite; leave out features of unknown value"):
+        numbered.predict([[np.nan, 0.0, 1.0]])
     for wrong in (["|f a", ""], ["|f a\n|f b"]):
         with pytest.raises(DataError, match="X, row [12]: each string must be one line of text"):
             model.predict(wrong)

@@ -13,22 +13,12 @@ import tunefree
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.generations.columns import is_bundle
 
-LIGHTGBM_WIDE = 0.7214  # on rows of wide()
 LIGHTGBM_ONE_HOT = 0.0831  # of one_hot()
 LIGHTGBM_INTERACTING = 0.2914  # of interacting()
 
 
 def split(X, y, n):
     return X[:n], y[:n], X[n:], y[n:]
-
-
-def wide(d, n=400, of_all=1400):
-    """An embedding: d noisy functions of twelve numbers, of which four decide the class."""
-    rng = np.random.default_rng(0)
-    Z, W = rng.normal(size=(of_all, 12)), rng.normal(size=(12, d))
-    X = np.tanh(Z @ W / 3) + 0.3 * rng.normal(size=(of_all, d))
-    signal = 2 * np.sin(2 * Z[:, 0]) + Z[:, 1] ** 2 - 1 + Z[:, 2] * Z[:, 3]
-    return split(X, (2 * signal + 0.5 * rng.logistic(size=of_all) > 0) * 1, n)
 
 
 def one_hot(levels=1100, n=8000, of_all=12000):
@@ -53,13 +43,7 @@ def interacting(n=4000, of_all=8000, further=1):
 
 
 @pytest.mark.parametrize(
-    ("rows", "bar"),
-    [
-        pytest.param(lambda: wide(1100), 0.95 * LIGHTGBM_WIDE, marks=pytest.mark.slow),
-        (one_hot, 1.10 * LIGHTGBM_ONE_HOT),
-        (interacting, 1.02 * LIGHTGBM_INTERACTING),
-    ],
-    ids=["embedding", "one-hot", "interacting"],
+    ("rows", "bar"), [(one_hot, 1.10 * LIGHTGBM_ONE_HOT), (interacting, 1.02 * LIGHTGBM_INTERACTING)]
 )
 def test_trees_see_wide_rows(rows, bar):
     X, y, X_new, y_new = rows()
@@ -97,16 +81,11 @@ def test_what_a_bundle_contributes_is_that_of_the_feature_of_a_row(of_bundles):
     assert sizes[of_rows].sum() > 0.7 * sizes.sum()
 
 
-def indicators(rng, n):
-    return np.hstack([rng.integers(0, size, (n, 1)) == np.arange(size) for size in (3, 8)]).astype(float)
-
-
-def counts(rng, n):
-    return rng.poisson(0.7, (n, 6)).astype(float)
-
-
-def mixed(rng, n):
-    return np.hstack([indicators(rng, n), counts(rng, n), rng.normal(size=(n, 3))])
+COLUMNS = {
+    "indicators": lambda rng, n: np.hstack([rng.integers(0, k, (n, 1)) == np.arange(k) for k in (3, 8)]).astype(float),
+    "counts": lambda rng, n: rng.poisson(0.7, (n, 6)).astype(float),
+    "numbers": lambda rng, n: rng.normal(size=(n, 3)),
+}
 
 
 def trees_of(model):
@@ -119,10 +98,10 @@ def trees_of(model):
     }
 
 
-@pytest.mark.parametrize("columns", [indicators, counts, mixed])
-def test_trees_of_dense_sparse_and_table_rows_have_the_same_bits(columns):
+@pytest.mark.parametrize("kinds", [("indicators",), ("counts",), tuple(COLUMNS)])
+def test_trees_of_dense_sparse_and_table_rows_have_the_same_bits(kinds):
     rng = np.random.default_rng(0)
-    X = columns(rng, 1200)
+    X = np.hstack([COLUMNS[kind](rng, 1200) for kind in kinds])
     y = (X[:, 0] + X[:, 4] * X[:, 1] - X[:, 5] + 0.3 * rng.logistic(size=len(X)) > 0.3) * 1
     fitted, new = slice(1000), slice(1000, None)
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
@@ -153,7 +132,7 @@ def cells(n, seed=0, values=5):
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_classes_are_predicted_as_well_as_by_the_shares_of_each_cell(shuffle):
+def test_targets_are_predicted_as_well_as_by_the_shares_and_means_of_each_cell(shuffle):
     X, cell, effect = cells(2000)
     y = np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-effect))
     with warnings.catch_warnings():
@@ -162,11 +141,6 @@ def test_classes_are_predicted_as_well_as_by_the_shares_of_each_cell(shuffle):
     ones, rows = (np.bincount(cell[:1000], of_rows, 25) for of_rows in (y[:1000] * 1.0, np.ones(1000)))
     shares = ((ones + 0.5) / (rows + 1.0))[cell[1000:]]
     assert log_loss(y[1000:], model.predict_proba(X[1000:])[:, 1]) < 1.02 * log_loss(y[1000:], shares)
-
-
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_numbers_are_predicted_as_well_as_by_the_means_of_each_cell(shuffle):
-    X, cell, effect = cells(2000)
     y = effect + np.random.default_rng(1).normal(size=2000)
     model = TuneFreeRegressor(shuffle=shuffle).fit(X[:1000], y[:1000])
     means = np.bincount(cell[:1000], y[:1000], 25) / np.bincount(cell[:1000], minlength=25)

@@ -53,15 +53,10 @@ def rows_of(model, columns):
     return next(iter(predict(model, open_source(columns), BadRows()))).batch.rows
 
 
-def margins_of(model, rows):
-    """What contributions are to add up to: log-odds, of more classes minus their mean, or numbers."""
-    margins = model.predict(rows)
-    return margins - margins.mean(axis=1, keepdims=True) if margins.shape[1] > 1 else margins
-
-
 def assert_adds_up(decomposition, rows):
-    """Contributions of rows, which add up to the margins to 1e-9 of the largest."""
-    margins = margins_of(decomposition.model, rows)
+    """Contributions of rows, which add up to log-odds, of more classes minus their mean, or numbers."""
+    margins = decomposition.model.predict(rows)
+    margins = margins - margins.mean(axis=1, keepdims=True) if margins.shape[1] > 1 else margins
     contributions = decomposition.contributions(rows)
     assert contributions.shape == (len(margins), len(decomposition.names), margins.shape[1])
     np.testing.assert_allclose(contributions.sum(axis=1), margins, rtol=0, atol=1e-9 * np.abs(margins).max())

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.explanation.models import assert_adds_up, features, rows_of, trained
-from tunefree import TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import NewRows, importance
+from tunefree.explanation.importance import importance
+from tunefree.explanation.members import LinearTerms
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
@@ -17,13 +17,11 @@ from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.explanation import decomposition_of
 
+LAYOUT = Layout.of_array(["x0", "x1", "x2", "x3"])
+
 
 def numbers(n=700, d=4, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
-
-
-def layout(d):
-    return Layout.of_array([f"x{j}" for j in range(d)])
 
 
 def learned(X, y, weight=None, **options):
@@ -53,7 +51,7 @@ def test_contributions_to_classes_add_up(n_classes):
     weight = np.random.default_rng(0).exponential(size=len(X))
     rows = dense(numbers(20 if n_classes > 3 else 100, seed=2))
     for model in before_and_after_its_end(learned(X, labels_of(X, n_classes), weight)):
-        contributions = assert_adds_up(Decomposition(model, layout(4)), rows)
+        contributions = assert_adds_up(Decomposition(model, LAYOUT), rows)
         sizes = np.abs(contributions).mean(axis=(0, 2))[1:]
         assert sizes[:2].min() > sizes[2:].max()
 
@@ -63,7 +61,7 @@ def test_contributions_to_a_linear_truth_are_linear(loss):
     X, new = numbers(1500), numbers(200, seed=2)
     truth = 3.0 * (new[:, 0] - X[:, 0].mean())
     for model in before_and_after_its_end(learned(X, 3.0 * X[:, 0] + 1e3, loss=loss)):
-        contributions = assert_adds_up(Decomposition(model, layout(4)), dense(new))
+        contributions = assert_adds_up(Decomposition(model, LAYOUT), dense(new))
         assert np.mean(np.abs(contributions[:, 1, 0] - truth)) < 0.15 * np.abs(truth).mean()
         assert np.abs(contributions[:, 2:]).mean() < 0.05 * np.abs(truth).mean()
 
@@ -75,7 +73,7 @@ def test_contributions_after_late_classes_add_up():
     labels[700::9] = ["later"] * len(labels[700::9])
     model = learned(X, labels)
     assert any(generation.n_late for *_, generation in model.pool.members.growth.generations())
-    assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
+    assert_adds_up(Decomposition(model, LAYOUT), dense(X[:100]))
 
 
 def test_contributions_to_a_frozen_mixture_add_up():
@@ -86,7 +84,7 @@ def test_contributions_to_a_frozen_mixture_add_up():
     for choice in (0, 1):
         frozen.losses, frozen.squares = np.where(np.arange(3) == choice, 0.1, 1.0), np.full(2, 1e-6)
         assert frozen.choice == choice
-        assert_adds_up(Decomposition(model, layout(4)), dense(X[:100] + 0.01))
+        assert_adds_up(Decomposition(model, LAYOUT), dense(X[:100] + 0.01))
         margins.append(model.predict(dense(X[:100] + 0.01)))
     assert (margins[0] != margins[1]).any()
 
@@ -111,16 +109,16 @@ def test_single_learners_are_sums_over_columns(learner, view):
     model = Model("regression", learner, view=view)
     model.learn(dense(X), 3.0 * X[:, 0] + 5.0, np.ones(len(X)))
     for rows in (None, dense(X)):
-        assert_adds_up(Decomposition(model, layout(4), rows), dense(X[:50]))
+        assert_adds_up(Decomposition(model, LAYOUT, rows), dense(X[:50]))
 
 
-def test_later_rows_count_where_there_are_many():
-    X = numbers(6400, 2)
-    pool = TuneFreeRegressor().fit(X, X[:, 0]).trained_.model.pool
-    new, kept = NewRows.of(pool), pool.members.growth.whole.kept()
-    assert new.learned == 4096 and len(new.parts) == 1 and len(new.targets) == 2304
-    np.testing.assert_array_equal(new.targets, kept["targets"][4096:])
-    np.testing.assert_array_equal(new.matrix, kept["columns"][4096:])
+def test_terms_of_words_that_came_once_add_up():
+    rng = np.random.default_rng(0)
+    texts = [f"{word} day at the {k % 7} in place {k}" for k, word in enumerate(rng.choice(["good", "bad"], 400))]
+    model = train(open_source({"said": texts, "y": ["good" in text for text in texts]}), Plan(target="y"))
+    group, terms, rows = model.model.linear, decomposition_of(model).terms, rows_of(model, {"said": texts[:50]})
+    for part, margins in zip(LinearTerms(group, terms).parts(rows), group.present(rows).predict(rows), strict=True):
+        np.testing.assert_allclose(part.start + part.terms.sum(axis=1), margins, atol=1e-9)
 
 
 def test_importance_of_a_class_is_that_of_its_loss():

@@ -22,15 +22,12 @@ def table(kind, seed):
     columns |= {"a": rng.choice(list("abcd"), n), "b": rng.choice([f"v{i}" for i in range(30)], n)}
     columns["month"] = rng.choice(MONTHS, n)
     x, is_a = [columns[f"x{j}"] for j in range(10)], columns["a"] == "a"
+    products = 1.5 * np.sign(x[0] * x[1]) + 1.5 * x[2] * is_a
     mean, matter, pairs = {
         "linear": (x[0] + 0.7 * x[1] - 0.5 * x[2] + 0.8 * is_a, {"x0", "x1", "x2", "a"}, []),
         "none": (np.zeros(n), set(), []),
         "one column": (1.5 * np.abs(x[3]), {"x3"}, []),
-        "interactions": (
-            1.5 * np.sign(x[0] * x[1]) + 1.5 * x[2] * is_a,
-            {"x0", "x1", "x2", "a"},
-            [{"x0", "x1"}, {"x2", "a"}],
-        ),
+        "interactions": (products, {"x0", "x1", "x2", "a"}, [{"x0", "x1"}, {"x2", "a"}]),
         "rare class": (0.5 * (1.5 * x[0] + x[1] - 5.0), {"x0", "x1"}, []),
         "few rows": (1.5 * x[0] + x[1], {"x0", "x1"}, []),
     }[kind]

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_softmax
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
-from tunefree.explanation.importance import NewRows
+from tunefree.explanation.importance import DRAWS, NewRows
 from tunefree.pool.members import predictions_of
 
 
@@ -24,23 +25,32 @@ def test_rises_are_those_of_predictions_of_permuted_rows(kind):
     members, mixture = new.pool.members, new.pool.context.mixture
     assert len(new.parts) == 3 and sorted(np.concatenate([part.rows for part in new.parts])) == list(range(700))
 
-    def losses(matrix):
-        predictions = members.asleep(len(matrix))
+    def margins(order, places):
+        matrix, predictions = new.matrix.copy(), members.asleep(len(new.matrix))
+        matrix[:, places] = matrix[order][:, places]
         for part in new.parts:
             as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
             predictions[part.rows] = predictions_of(members, np.nan, as_born, matrix[part.rows])
-        return members.losses(mixture.mean(predictions, True)[:, None], new.targets)[:, 0]
+        return mixture.mean(predictions, True)
 
-    expected, repeats = [], 8
+    def rise(changed):
+        losses = [members.losses(part[:, None], new.targets)[:, 0] for part in (changed, whole)]
+        return np.average(losses[0] - losses[1], weights=new.weights)
+
+    whole, expected, repeats = margins(np.arange(700), []), [], 8
     for place in range(4):
-        draws, risen = np.random.default_rng(new.learned), 0.0
-        for _ in range(repeats):
-            matrix = new.matrix.copy()
-            matrix[:, place] = matrix[new.order(draws), place]
-            risen += np.average(losses(matrix) - losses(new.matrix), weights=new.weights) / repeats
-        expected.append(risen)
-    found = [mean for mean, _ in new.rises([np.array([place]) for place in range(4)])]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        draws = np.random.default_rng(new.learned)
+        expected.append(np.mean([rise(margins(new.order(draws), [place])) for _ in range(repeats)]))
+    rises = [mean for mean, _ in new.rises([np.array([place]) for place in range(4)])]
+    np.testing.assert_allclose(rises, expected, rtol=1e-9, atol=1e-12)
+    draws, joint = np.random.default_rng(new.learned), 0.0
+    for _ in range(DRAWS):
+        order = new.order(draws)
+        first, second, both = (margins(order, places) for places in ([0], [3], [0, 3]))
+        joint = joint + (whole - first - second + both) / DRAWS
+    changed = whole - joint if kind == "numbers" else log_softmax(whole - joint, axis=1)
+    [(risen, _)] = new.rises_of_pairs([np.array([0]), np.array([3])], [(0, 1)])
+    assert risen == pytest.approx(rise(changed), rel=1e-9)
 
 
 def test_a_column_that_comes_late_has_an_importance():
@@ -59,3 +69,18 @@ def test_rows_of_a_group_judge_no_trees_that_know_it():
     unknown = [~generation.knows(digests) for part in parts for *_, generation in part.generations[:1]]
     assert np.sum(unknown, axis=0).tolist() == [1] * 600
     assert [np.count_nonzero(one) for one in unknown] == [len(part.rows) for part in parts]
+
+
+def test_later_rows_judge_trees_unless_these_lack_a_column_or_all_are_of_a_group():
+    X, y = rows(723)
+    late = TuneFreeRegressor().partial_fit(X[["a", "b", "c"]][:720], y[:720]).partial_fit(X[720:], y[720:])
+    copies = TuneFreeRegressor().partial_fit(X.iloc[np.arange(723) % 200], y[np.arange(723) % 200])
+    group = TuneFreeRegressor().partial_fit(X[:60], y[:60], groups=np.ones(60))
+    new, later, cross_validated, nothing = (
+        NewRows.of(model.trained_.model.pool) for model in (TuneFreeRegressor().partial_fit(X, y), copies, late, group)
+    )
+    for part, targets in ((new, y), (later, y[np.arange(723) % 200])):
+        assert (len(part.parts), part.learned, part.targets.tolist()) == (1, 362, targets[362:].tolist())
+    np.testing.assert_array_equal(new.matrix, X[362:])
+    assert (len(cross_validated.parts), len(cross_validated.targets)) == (3, 723)
+    assert nothing is None and group.feature_importances_.argmax() in (0, 3)

@@ -128,6 +128,7 @@ def test_on_a_stream_that_stays_the_same_quantiles_are_nearly_those_of_the_score
         levels = (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
         covered = state.below[TAILS.index(levels[1])] - state.below[TAILS.index(levels[0])]
         assert covered / len(scores) == pytest.approx(coverage, abs=0.003)
+    assert [Adaptive.create(TAILS).quantile(level) for level in (0.05, 0.95)] == [-math.inf, math.inf]
     between = [state.quantile(level) for level in (0.1, 0.15, 0.25)]
     assert between == sorted(between)
 
@@ -165,4 +166,5 @@ def test_a_learning_curve_is_flat_where_chance_explains_it_and_rises_where_the_w
     assert rising.factors(np.array([4000]))[0] > 1.1
     for roots in (np.zeros(len(numbers)), np.full(len(numbers), 1e75)):
         assert LearningCurve.fitted(numbers, roots, weights, 4000).factors(numbers) == pytest.approx(1.0)
-    assert LearningCurve.fitted(numbers[:0], even[:0], weights[:0], 0).slope == 0.0
+    for n in (0, 1):
+        assert LearningCurve.fitted(numbers[:n], even[:n], weights[:n], n).slope == 0.0

@@ -41,13 +41,12 @@ class Classifying(ClassifierMixin):
         """Return sample weights times class weights; ``labels``: the sorted labels in y; ``classes``: all known."""
         if self.class_weight is None:
             return weight
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+        by_label = validation.class_weights(self.class_weight, classes)
+        if isinstance(self.class_weight, str):
             positive = weight > 0
             present = np.unique(y[positive])
             balanced = compute_class_weight("balanced", classes=present, y=y[positive], sample_weight=weight[positive])
             by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
-        else:
-            by_label = validation.class_weights(self.class_weight, classes)
         factors = np.array([by_label.get(label, 1.0) for label in labels.tolist()])[np.searchsorted(labels, y)]
         with np.errstate(over="ignore"):
             weighted = np.minimum(weight * factors, np.finfo(np.float64).max)
@@ -105,8 +104,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.class_weight != "balanced":
-            validation.class_weights(self.class_weight)
+        validation.class_weights(self.class_weight)
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:

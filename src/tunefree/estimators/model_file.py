@@ -179,9 +179,7 @@ def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
     """Write an ONNX file; return notes on rows for which it may differ from the estimator."""
     try:
         from tunefree.export.model import export
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "onnx":
-            raise
+    except ModuleNotFoundError:
         raise ModelError("onnx is not installed; pip install 'tunefree[onnx]'") from None
 
     with estimator._lock():

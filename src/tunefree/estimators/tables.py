@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -189,15 +189,17 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     bad, is_table = Refused(), has_columns(X)
     if reset:
         reads_arrays = not is_table
-        chunks = _chunks(np.asarray(X) if reads_arrays else X, bad)
-        encoder = _fitted_encoder(estimator, X, first := next(chunks), as_array)
+        frame = np.asarray(X) if reads_arrays else X
     else:
         encoder, reads_arrays = _known_encoder(estimator), estimator._encoder is None or estimator._reads_arrays
         as_array = as_array if estimator._encoder is None else estimator._as_array
-        chunks = _chunks(X if is_table and not reads_arrays else _named_columns(estimator, encoder, X), bad)
-        first = next(chunks)
-        if not reads_arrays and not (learning and encoder.further is None):
-            encoder = as_written(encoder, first, ColumnTypes())
+        frame = X if is_table and not reads_arrays else _named_columns(estimator, encoder, X)
+    chunks = read_frame(frame, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
+    first = next(chunks)
+    if reset:
+        encoder = _fitted_encoder(estimator, X, first, as_array)
+    elif not reads_arrays and not (learning and encoder.further is None):
+        encoder = as_written(encoder, first, ColumnTypes())
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
@@ -298,14 +300,6 @@ def _has_missing(estimator: Any, X: Any) -> bool:
     except (pa.ArrowException, TypeError, ValueError):
         return False
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
-
-
-def _chunks(X: Any, bad: BadRows) -> Iterator[Chunk]:
-    try:
-        yield from read_frame(X, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
-    except (pa.ArrowException, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None
 
 
 def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:

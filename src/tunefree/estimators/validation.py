@@ -241,8 +241,8 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
 
 
 def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[Any, float]:
-    """Validate ``class_weight`` and return the weights by class; None becomes an empty dict."""
-    if class_weight is None:
+    """Validate ``class_weight`` and return the weights by class; None and 'balanced' become an empty dict."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return {}
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")

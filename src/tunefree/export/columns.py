@@ -51,11 +51,6 @@ class States(NamedTuple):
         """The indices (p,) of the columns of codes that indicate missing numbers."""
         return MOST_CODES * self.places[1 : 1 + self.n_numbers].astype(np.int64)
 
-    def codes(self, source: int) -> np.ndarray:
-        """The features of a column of codes by state; 0 for none."""
-        matches = np.flatnonzero(self.block.code_columns == source)
-        return self.block.codes[:, matches[0]] if len(matches) else np.zeros(len(self.block.codes), np.int32)
-
     def only(self, source: int, n: int) -> Block:
         """The first n rows with a single column of codes, and its words; everything else is missing."""
         block = part(self.block, 0, n)

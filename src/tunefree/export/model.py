@@ -151,8 +151,6 @@ def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
     """Mixed probabilities (N, classes), up to a factor, from the members' log-probabilities (N, M, classes)."""
     n_members, weights = len(rule.base), rule.base / max(rule.base.sum(), LEAST)
     base = _log(graph, graph.add("MatMul", weights[None], graph.add("Exp", members)))
-    if rule.top[0] == rule.top.sum():
-        return graph.add("Exp", graph.add("Squeeze", base, np.array([1])))
     deviations = graph.add("Sub", members, base)
     deviations = graph.add("Clip", deviations, np.float64(-classes.WIDEST), np.float64(classes.WIDEST))
     features = graph.joined([deviations, graph.add("Max", base, np.float64(-classes.WIDEST_BASE))])
@@ -175,8 +173,6 @@ def _mix_numbers(graph: Graph, rule: Rule, members: str) -> str:
     values, total = graph.add("Clip", members, low, high), rule.base.sum()
     base = _weighted_mean(graph, rule, values, rule.base / max(total, LEAST))
     scale = np.float64(1.0 / unit if unit > 0.0 and rule.has_begun else 0.0)
-    if rule.top[0] == rule.top.sum():
-        return base
     features = [
         _features(graph, graph.add("Sub", values, base), scale, numbers.WIDEST),
         _features(graph, graph.add("Sub", base, np.float64(mean)), scale, numbers.WIDEST_BASE),

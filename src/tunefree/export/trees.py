@@ -17,7 +17,6 @@ from tunefree.export.columns import States
 from tunefree.export.graph import BYTE, Graph
 from tunefree.generations.bins import codes_of
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.generations.linear import Linear
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
 from tunefree.learners.weights import read
 
@@ -276,11 +275,8 @@ def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def check_generations(generations: list[Any], n_outputs: int) -> None:
-    """Raise a ModelError if a generation lacks a class, or its kind cannot be exported."""
+    """Raise a ModelError if a generation lacks a class."""
     for generation in generations:
-        if not isinstance(generation.model, (Trees, Linear)):
-            problem = f"generations of kind {generation.kind!r} are not exported"
-            raise ModelError(f"{problem}; train in a process that does not register them")
         if generation.n_late or generation.model.n_outputs != n_outputs:
             problem = f"a class came after a generation of {generation.rows:,} rows was grown, which is not exported"
             raise ModelError(f"{problem}; train with rows of all classes from the start")

@@ -53,7 +53,7 @@ class LearningCurve(NamedTuple):
         middle, mean = float(weights @ logs) / total, float(weights @ roots) / total
         centred = logs - middle
         spread = float(weights @ centred**2)
-        if not (spread > 0.0 and mean > 0.0):  # all rows belong to one birth
+        if not (spread > 0.0 and mean > 0.0):  # a single row
             return cls(0.0, middle, rows)
         slope = float(weights @ (centred * roots)) / spread
         residuals = roots - mean - slope * centred

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING, clipped
 from tunefree.core.part import FIXED, Part, child, number
 from tunefree.core.schema import Number
@@ -44,11 +43,9 @@ class Widths(Part):
         self.mean, self.trees, self.n_columns = mean, trees, n_columns
 
     def check(self) -> None:
-        """Raise a ModelError unless the trees are sound, and have one output."""
+        """Raise a ModelError unless the trees are sound."""
         if self.trees is not None:
             self.trees.check(self.n_columns)
-            if self.trees.n_outputs != 1:
-                raise ModelError("widths are not of a number")
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """The widths (n,) of rows by their predictions and columns (n, c); later columns have no effect."""
