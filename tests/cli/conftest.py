@@ -35,6 +35,7 @@ def folder(tmp_path_factory):
     parquet.write_table(csv.read_csv(folder / "train.csv"), folder / "train.parquet")
     (folder / "rows.jsonl").write_text('{"age": 1, "rich": "no"}\n{"age": 2, "rich": "yes"}\n' * 10)
     (folder / "rows.svm").write_text("1 1:2\n-1 2:3\n" * 20)
+    tunefree.train(str(folder / "rows.svm"), learner="scinol2").save(folder / "svm.model")
     return folder
 
 

@@ -50,11 +50,16 @@ def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path
     found = parquet.read_table(tmp_path / "o.parquet")
     assert found.column_names[:2] == ["prediction'", "prediction"]
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
-    (tmp_path / "t.svm").write_text("1 1:2\n-1 1:1\n")
-    run("train", tmp_path / "t.svm", "-o", tmp_path / "svm", "-q", *LEARNER)
-    for option in (("--id", "id"), ("--decimal", ",")):
-        status, _, err = run("predict", tmp_path / "svm", tmp_path / "t.svm", *option)
-        assert status == 2 and "svmlight text has no columns" in err
+
+
+def test_rows_none_of_which_can_be_read_are_no_predictions_and_no_training(run, model, tmp_path):
+    (tmp_path / "bad.csv").write_text("age,job,rich\n1,2\n3\n")
+    skipped = tmp_path / "bad.csv", "--on-bad-row", "skip"
+    status, out, err = run("predict", model, *skipped)
+    assert status == 0 and len(out.splitlines()) == 1 and "2 rows skipped" in err
+    for words in ("train", "-t", "rich", "-o", tmp_path / "m"), ("train", "-t", "rich", "-o", "m", "--shuffle"):
+        assert "bad.csv: no row could be used: the row has" in run(*words, *skipped)[2]
+    assert "bad.csv: no row could be used: the row has" in run("evaluate", model, *skipped)[2]
 
 
 def test_the_strongest_terms_are_written_and_the_others_summed(run, data, model, tmp_path):

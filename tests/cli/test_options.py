@@ -132,6 +132,8 @@ REFUSED = [
     ("inspect good.model --plot c.txt", "c.txt: pictures are written as .png, .svg, .pdf"),
     ("inspect good.model --plot c.svg", "the model keeps no rows that it learned, over which to draw it"),
     ("predict good.model rows.svm", "the model was trained on table data, this is svmlight"),
+    ("predict svm.model rows.svm --id id", "svmlight text has no columns; leave out id"),
+    ("predict svm.model rows.svm --decimal ,", "svmlight text has no columns; leave options of columns out"),
     ("compare rows.svm -t y", "svmlight text has no columns, by which models are compared"),
     ("columns rows.svm", "svmlight text has no columns to look at"),
     ("evaluate good.model test.csv --interval .9 --progressive", "leave --progressive out"),

@@ -693,3 +693,5 @@ ALL = tuple(
     if inspect.isfunction(draw) and draw.__module__ == __name__ and not name.startswith("_")
     for situation in _situations(draw)
 )
+CHOSEN, OTHER = ALL[::2], ALL[1::2]
+HALVES = {"chosen": CHOSEN, "other": OTHER}

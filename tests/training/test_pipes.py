@@ -26,7 +26,7 @@ from tunefree.training import reading, training
 from tunefree.training.callbacks import Callback
 
 WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
-SCINOL = Plan(target="y", learner="scinol2")
+SCINOL, GROUPED = Plan(target="y", learner="scinol2"), Plan(target="y", groups="kind")
 COMMAND = [sys.executable, "-m", "tunefree", "train"]
 
 
@@ -105,7 +105,7 @@ def learned(plan, callbacks, path, format, **options):
         pytest.param(as_csv, "csv", replace(SCINOL, text=("note",), hash_bits=8), marks=pytest.mark.slow),
         (as_json, "json", SCINOL),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
-        pytest.param(as_csv, "csv", Plan(target="y", groups="kind"), marks=pytest.mark.slow),
+        pytest.param(as_csv, "csv", GROUPED, marks=pytest.mark.slow),
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
@@ -143,15 +143,11 @@ def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe, monkeypat
     assert learning.rows == WIDE + 3 and saves == sorted(set(saves))
 
 
-def no_number(row):
-    return row.replace(b",", b",oops", 1)
-
-
 @pytest.mark.parametrize(
     ("text", "plan", "change"),
     [
         (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
-        pytest.param(as_csv, Plan(target="y", groups="kind"), no_number, marks=pytest.mark.slow),
+        pytest.param(as_csv, GROUPED, lambda row: row.replace(b",", b",oops", 1), marks=pytest.mark.slow),
         (as_csv, replace(SCINOL, classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
     ],
 )

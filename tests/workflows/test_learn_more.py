@@ -59,10 +59,7 @@ def small_blocks(monkeypatch):
 def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
     plan = Plan(target="rich", learner="scinol2")
     train(open_source(days[0]), plan).save(tmp_path / "m")
-
-    def learn(*arguments, **options):
-        return learn_more(Trained.load(tmp_path / "m"), *arguments, **options)
-
+    learn = lambda *arguments, **options: learn_more(Trained.load(tmp_path / "m"), *arguments, **options)  # noqa: E731
     assert_resumed(open_source(days[1:]), plan, tmp_path, 250, learn=learn)
 
 

@@ -161,11 +161,7 @@ def evaluate(
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
     weights = [stored["weight"] for stored in batches]
-    if not sum(map(len, weights)):
-        raise no_rows(source.name, bad.tally)
-    if not any(weight.any() for weight in weights):
-        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
-        raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
+    _check_weights(weights, trained, source, bad)
     if unseen == sum(map(len, weights)) and not progressive:
         raise _no_class(trained, batch.target, source)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
@@ -174,6 +170,15 @@ def evaluate(
         values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
         slices = [Slice(name, len(rows), measures(scored.part(rows))) for name, rows in slices_of(by, values_of_rows)]
     return Evaluation(unseen, measures(scored), slices, scored)
+
+
+def _check_weights(weights: list[np.ndarray], trained: Trained, source: Source, bad: BadRows) -> None:
+    """Raise a DataError if there are no rows, or none of positive weight."""
+    if not sum(map(len, weights)):
+        raise no_rows(source.name, bad.tally)
+    if not any(weight.any() for weight in weights):
+        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
+        raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
