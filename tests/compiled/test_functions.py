@@ -223,8 +223,9 @@ def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_change
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):
     write_package(folder, monkeypatch)
+    monkeypatch.setenv("TUNEFREE_CACHE", str(folder / "new" / "cache"))
     loading.load(ADD)
-    (path,) = folder.glob("*.code")
+    (path,) = folder.glob("new/cache/*.code")
     whole = path.read_bytes()
     for damaged in (whole[:-1], b"", whole[:500] + bytes([whole[500] ^ 1]) + whole[501:], b"foreign"):
         path.write_bytes(damaged)

@@ -99,10 +99,9 @@ def test_a_file_has_what_is_declared_and_is_checked():
         declared_arrays(Sums, header | {"rows": "x"})
     with pytest.raises(ModelError, match="others.0.rows is missing"):
         declared_arrays(Sums, header | {"others": [{}]})
-    empty = {"starts": np.zeros(0, int), "points": np.zeros(0)}
     kinds = {"starts": Array("int64", (None,), Limits(ascends_to="n")), "points": Array("float64", ("n",))}
     with pytest.raises(ModelError, match="starts is empty"):
-        check_arrays(empty, kinds, {})
+        check_arrays({"starts": np.zeros(0, int), "points": np.zeros(0)}, kinds, {})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):
         restored(again, "", arrays | {"inner.sums": np.ones(3)}, header)
 

@@ -84,7 +84,6 @@ CONTEXT = "model.predictor.contexts.0"
 LEVELS = f"{CONTEXT}.conformal.adaptive"
 MEMBERS = ("model", "predictor", "members")
 GROWTH = (*MEMBERS, "growth")
-LEAVES = f"{'.'.join(GROWTH)}.awake.0.living.0"
 
 
 def header(value, *path):
@@ -179,7 +178,7 @@ def broadcast(arrays, header):
         ("pool", array(f"{CONTEXT}.conformal.scores.columns", lambda c: np.hstack([c, c])), "scores lack their units"),
         ("pool", array(f"{CONTEXT}.frozen.scores.columns", lambda c: c[:, 1:]), "scores are not of all choices"),
         ("pool", header(9, *GROWTH, "awake", 0, "n_classes"), "a generation has other classes than the model"),
-        ("prediction", array(f"{LEAVES}.levels", lambda levels: levels[:, 1:]), "leaves have not a weight each"),
+        ("prediction", array(f"{'.'.join(GROWTH)}.awake.0.living.0.levels", lambda x: x[:, 1:]), "leaves have not a"),
         ("pool", array(f"{'.'.join(GROWTH)}.whole.columns", lambda c: np.tile(c, 2)), "rows kept have other columns"),
     ],
 )

@@ -114,7 +114,6 @@ def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path, caplog):
         (tmp_path / "elsewhere").rename(versions)
         service.learner._retry = 0.0  # after half a minute it tries again
         service.settle()
-        service.settle()
         assert service.problems() == [] and service.store.versions[-1].n_rows == N + 15
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 15
 
@@ -221,10 +220,7 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         (lambda: begun(tmp_path / "pool", store), "began with another model; leave the model out"),
         (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
         (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
-        (
-            lambda: begun(tmp_path / "small", tmp_path / "none"),
-            "this model only predicts; serve the model that it was made of",
-        ),
+        (lambda: begun(tmp_path / "small", tmp_path / "none"), "this model only predicts; serve the model that it"),
         (lambda: Service(checkpoint), "the model is a checkpoint"),
         (lambda: Service(lines), "the model was trained on svmlight text"),
         (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),
