@@ -119,9 +119,7 @@ class PaperClassifier(ClassifierMixin, PaperEstimator):
         if margins.ndim > 1:
             return softmax(margins, axis=1)
         if not has_inverse_link(loss.loss):
-            raise AttributeError(
-                f"the link function of the {loss.name} loss has no inverse: there are no probabilities"
-            )
+            raise AttributeError(f"the {loss.name} loss has no inverse link function, so there are no probabilities")
         second = inverse_link(loss.loss, margins)
         return np.stack([1.0 - second, second], axis=1)
 
