@@ -173,13 +173,12 @@ def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma
 
 
 def test_rates_by_hand():
-    assert ExponentialRate(1.0, 3.0, 1.0).bound(4605) == pytest.approx(2 * math.exp(-1))  # 2^9 * 9 = 4608
-    assert ExponentialRate(1.0, 3.0, 1.0, averaged=True).bound(9210) == pytest.approx(
-        2 * math.exp(-1)
-    )  # 2^10 * 9 = 9216
-    assert ExponentialRate(1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0).bound(4605) == pytest.approx(
-        2 * math.exp(-1 / 36)
-    )
+    for rate, rounds, exponent in (
+        (ExponentialRate(1.0, 3.0, 1.0), 4605, 1.0),  # 2^9 * 9 = 4608
+        (ExponentialRate(1.0, 3.0, 1.0, averaged=True), 9210, 1.0),  # 2^10 * 9 = 9216
+        (ExponentialRate(1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0), 4605, 1 / 36),
+    ):
+        assert rate.bound(rounds) == pytest.approx(2 * math.exp(-exponent))
     corollary = ExponentialRate(1.0, 3.0, low_noise_margin(Logistic(), 0.3), averaged=True).bound(9210)
     assert corollary == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
 

@@ -82,6 +82,34 @@ def test_all_algorithms_keep_the_contract(made):
         assert len(check(made, classes=3)) == 6
 
 
+@pytest.mark.parametrize(
+    ("y", "loss", "problem"),
+    [
+        ([1.0, -1.0, np.nan], "logistic", "row 2 of y holds a number that is not finite"),
+        ([1.0, 2.0, None], "absolute", "row 2 of y"),
+        (["a", "b"], "logistic", "X has 3 rows and y has 2"),
+        (["a", "b", "c"], "hinge", "of two classes, and there are 3"),
+        (["a", "a", "a"], "logistic", "there are 1 classes"),
+        ([1, -1, 1], "hing", "there is no loss 'hing'; choose one of logistic, hinge"),
+        ([[1], [2], [3]], "absolute", "the targets have shape"),
+    ],
+)
+def test_targets_that_cannot_be_learned(y, loss, problem):
+    with pytest.raises(ValueError, match=problem):
+        play(papers.ScInOL2(), np.eye(3), y, loss)
+
+
+def test_orders_of_rows_and_comparators_that_fit_no_rows():
+    X, y = data()
+    for order in ("sideways", [0, 1]):
+        with pytest.raises(ValueError, match="order must be 'cyclic' or have a row for each of the 3 steps"):
+            papers.SubgradientMethod(order=order).run(X, y, 3)
+    result = play(papers.ScInOL2(), X, y)
+    assert result.regret("best", radius=0.0) == pytest.approx(result.losses.sum() - 80 * np.log(2.0))
+    with pytest.raises(ValueError, match="has 3 weights, one a feature, not"):
+        result.comparator([1.0, 2.0])
+
+
 @pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge", "square"])
 @pytest.mark.parametrize("radius", [0.5, 3.0, None])
 def test_the_best_comparator_is_the_best(loss, radius):

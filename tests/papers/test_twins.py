@@ -99,6 +99,16 @@ def test_several_outputs_are_learned_as_appendix_g_has_them(name):
     np.testing.assert_allclose(result.weights, weights, **EXACT)
 
 
+@pytest.mark.parametrize(("loss", "unit"), [("smoothed-hinge", 2.0), ("square", 1.0)])
+@pytest.mark.parametrize("name", ["ScInOL1", "ScInOL2", "Kotlowski", "CoCoBOriginal"])
+def test_slopes_are_in_units_of_the_lipschitz_constant_if_there_is_one(name, loss, unit):
+    X, y = dense(3, n=12)
+    algorithm, function, settings = ALL[name]
+    known = loss_of("classification", loss)
+    expected, _ = function(X, lambda t, p: np.array([known.slope(y[t], p[0]) / unit]), 1, np.ones(len(X)), **settings)
+    np.testing.assert_allclose(play(algorithm, X, y, loss).predictions, expected[:, 0], **EXACT)
+
+
 GRAMS = {
     "gaussian": lambda X: gram(X, X, "rbf", 0.5),
     "linear": lambda X: X @ X.T,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tunefree.papers.links import has_inverse_link, inverse_link, sigmoid
+from tunefree.papers.links import has_inverse_link, inverse_link
 from tunefree.papers.playing import play
 from tunefree.papers.scinol import ScInOL2
 from tunefree.theory.bounds import Bound
@@ -118,9 +118,9 @@ class PaperClassifier(ClassifierMixin, PaperEstimator):
         margins, loss = self._margins(X), self.result_.loss
         if margins.ndim > 1:
             return softmax(margins, axis=1)
-        if loss.name != "logistic" and not has_inverse_link(loss.loss):
-            raise AttributeError(f"the {loss.name} loss has no link function, so there are no probabilities")
-        second = sigmoid(margins) if loss.name == "logistic" else inverse_link(loss.loss, margins)
+        if not has_inverse_link(loss.loss):
+            raise AttributeError(f"the {loss.name} loss has no inverse link function, so there are no probabilities")
+        second = inverse_link(loss.loss, margins)
         return np.stack([1.0 - second, second], axis=1)
 
 

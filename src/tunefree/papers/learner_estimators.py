@@ -374,6 +374,8 @@ class KernelPiSTOLClassifier(PiSTOLEstimator, OnlineClassifierBase):
             return no_bound("theorems are of one learner: pass gamma as a number")
         if model.record.is_over:
             return no_bound("the theorem is of one pass, and rows were learned again: pass passes=1")
+        if model.predictor.bank.waiting:
+            return no_bound("the first rows of a stream are buffered, and none is learned yet")
         if not certificates:
             return no_bound("the theorem is of losses with a Lipschitz constant")
         value = certificates[0].theorem(norm)

@@ -53,6 +53,14 @@ class Multinomial:
         return slopes
 
 
+def check_finite(name: str, numbers: np.ndarray) -> np.ndarray:
+    """Return an array; raise a ValueError that names its first row with a number that is not finite."""
+    if not np.isfinite(numbers).all():
+        row = int(np.argwhere(~np.isfinite(numbers))[0][0])
+        raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
+    return numbers
+
+
 def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Return a loss object, and the targets in the form that it takes.
 
@@ -70,15 +78,17 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"the targets have shape {y.shape}; pass one target for each row")
+    if y.dtype.kind == "f":
+        check_finite("y", y)
     if not isinstance(loss, str):
-        return OneMargin(loss, type(loss).__name__), y.astype(np.float64)
+        return OneMargin(loss, type(loss).__name__), check_finite("y", y.astype(np.float64))
     name = kind_of(loss)
     is_classification = name in names("classification")
     if not is_classification and name not in names("regression"):
         known = ", ".join(dict.fromkeys(names("classification") + names("regression")))
         raise ValueError(f"there is no loss {name!r}; choose one of {known}")
     if not is_classification or (loss == "square" and np.issubdtype(y.dtype, np.number)):
-        return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
+        return OneMargin(loss_of("regression", loss), loss), check_finite("y", y.astype(np.float64))
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) > 2:
         if loss != "logistic":

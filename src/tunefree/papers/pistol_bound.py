@@ -79,8 +79,8 @@ def log_phi(x: float) -> float:
 
     Examples
     --------
-    >>> round(log_phi(1 / 4), 2), round(log_phi(1 / 2.25))
-    (0.06, 1652)
+    >>> round(log_phi(1 / 4), 2), round(log_phi(1 / 2.25)), log_phi(0.45)
+    (0.06, 1652, inf)
     """
     n = math.exp(x / 2.0) * (x + 1.0) + 2.0
     room = 1.0 - x * math.exp(x / 2.0) - x

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from tunefree.papers.algorithm import Stream
 from tunefree.papers.comparison import Comparator, best_comparator, comparator_of
-from tunefree.papers.losses import loss_and_targets
+from tunefree.papers.losses import check_finite, loss_and_targets
 from tunefree.papers.spaces import kernel_used
 from tunefree.theory.bounds import Bound, no_bound
 
@@ -192,10 +192,6 @@ def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
     objective, targets = loss_and_targets(loss, y)
     if len(rows) != len(targets) or not len(rows):
         raise ValueError(f"X has {len(rows)} rows and y has {len(targets)}; there must be equally many, at least one")
-    for name, numbers in (("X", rows), ("y", targets)):
-        if not np.isfinite(numbers).all():
-            row = int(np.argwhere(~np.isfinite(numbers))[0][0])
-            raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
     algorithm = copy.deepcopy(algorithm)
     played = play_rounds(algorithm, rows, targets, objective, {len(rows)})
     first = slice(None) if objective.n_outputs > 1 else 0
@@ -248,5 +244,5 @@ def rows_of(X: Any) -> np.ndarray:
         rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers only: {error}") from None
-    rows.flags.writeable = False
+    check_finite("X", rows).flags.writeable = False
     return rows

@@ -53,8 +53,8 @@ def variance_constant(
 
     Examples
     --------
-    >>> variance_constant(0.5, offset=3.0, smoothness=0.5, variance=1.0, initial_gap=0.5)
-    8.0
+    >>> [variance_constant(0.5, offset=3.0, smoothness=0.5, variance=1.0, initial_gap=gap) for gap in (0.5, 4.0)]
+    [8.0, 16.0]
     """
     _positive(regularization=regularization, smoothness=smoothness)
     return max(2.0 * (smoothness + regularization) * variance / regularization**2, (1.0 + offset) * initial_gap)

@@ -294,6 +294,8 @@ class SubgradientMethod:
         if eta is None:
             eta = largest_step(one_margin.loss, theta, kappa, float(np.abs(targets).max()))
         order = np.arange(T) % len(rows) if isinstance(self.order, str) else self.order
+        if order is not None and ((isinstance(self.order, str) and self.order != "cyclic") or len(order) < T):
+            raise ValueError(f"order must be 'cyclic' or have a row for each of the {T} steps, not {self.order!r}")
         return Iterates(self, problem, descend(problem, steps_of(eta, theta, T), order))
 
     def _problem(self, rows: np.ndarray, targets: np.ndarray, loss: Any) -> Problem:

@@ -78,6 +78,19 @@ def test_largest_steps_by_hand():
     assert largest_step(CUBE, 0.75, kappa=1.0) == pytest.approx(math.sqrt(1 / 8) / 48)
 
 
+@pytest.mark.parametrize(("theta", "last", "mean"), [
+    (0.75, 20 + 0.4 * (1.5 + 2**1.5), 80 + 0.4 * 4.5),
+    (0.5, (20 + 0.4 * 6) * math.log(16) / 4, (80 + 0.4 * 3) * math.log(16) / 4),
+    (0.25, (20 + 0.4 * (2**0.5 + 3)) * math.log(16), 80 + 0.4 * 3),
+])  # fmt: skip
+def test_lemmas_17_19_and_20_by_hand(theta, last, mean):
+    known = {"step": 0.1, "kappa": 1.0, "radius": 2.0}
+    for output, expected in (("last", last), ("average", mean), ("best", mean)):
+        assert optimisation_bound(16, HINGE, theta=theta, output=output, **known) == pytest.approx(expected)
+    smooth = optimisation_bound(16, LOGISTIC, theta=0.0, output="average", **known)
+    assert smooth == pytest.approx((2.0 + 0.1 * math.log(2)) / 1.6)
+
+
 @given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
 def test_gradient_bound_is_what_21_needs(power, kappa, norm):
     slopes = growth(losses.power_loss(power), 1.0)

@@ -87,6 +87,19 @@ def test_cuts_and_saving_change_no_byte(n, n_classes, kind, tmp_path):
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
 
 
+@pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge"])
+def test_a_class_that_comes_while_rows_are_kept_back_is_learned_as_if_it_had_been_known(loss):
+    X, y = rings(300, 3)
+    y[:100] %= 2
+    late = Model("classification", "kernel-pistol", loss, n_features=5)
+    known = Model("classification", "kernel-pistol", loss, n_features=5, classes=[0, 1, 2])
+    for model, cuts in ((late, (0, 100, 300)), (known, (0, 300))):
+        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+            model.learn(dense(X[start:stop]), Labels.of(y[start:stop]), np.ones(stop - start))
+        model.freeze()
+    np.testing.assert_array_equal(late.predict(dense(X)), known.predict(dense(X)))
+
+
 @pytest.mark.parametrize(("classes", "n_outputs"), [([*"ab"], 1), ([*"abc"], 3), (None, 1)])
 def test_the_scale_of_the_weights_does_not_matter_to_a_mixture(classes, n_outputs):
     rng, shown = np.random.default_rng(0), []

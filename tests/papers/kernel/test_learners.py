@@ -190,6 +190,23 @@ def test_after_a_late_class_no_function_is_claimed_to_be_worse():
     assert certificate_of(model.predictor.bank.members[0]) is None
 
 
+def test_bounds_of_estimators_or_why_there_is_none():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    theory = {"gamma": 0.5, "preset": "theory"}
+    model = KernelPiSTOLClassifier(**theory)
+    assert "buffered" in str(model.partial_fit(X, y, classes=[0, 1]).bound(1.0)) and model.n_support_ == 0
+    bound = model.fit(X, y).bound(1.0)
+    assert bound.value == model.certificates_[0].theorem(1.0) < 1000.0 and bound.theorem
+    for parameters, reason in (
+        ({"preset": "theory"}, "of one learner"),
+        ({"gamma": 0.5}, "a of at least 2.25 L"),
+        (theory | {"passes": 2}, "of one pass"),
+        (theory | {"loss": "square"}, "with a Lipschitz constant"),
+    ):
+        assert reason in str(KernelPiSTOLClassifier(**parameters).fit(X, y).bound(1.0))
+
+
 @pytest.mark.parametrize("n", [150, 400])
 def test_the_loss_that_is_certified_is_the_progressive_one(n):
     """Also where no row was left after those that are kept back, which say nothing of the error of new rows."""
