@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tests.fuzz import models, numbers, readers
+from tests.fuzz import kills, models, numbers, readers
 from tunefree.core.errors import ModelError
 
 FAILURES = Path(__file__).parent / "failures"
@@ -75,11 +75,16 @@ def _stream(name: str, folder: Path) -> Any:
     return of_seed, None
 
 
+def _kill(suffix: str, folder: Path) -> Any:
+    return kills.target(suffix, folder), None
+
+
 STREAMS = tuple(f"{kind}-{task}" for kind in ("stream", "any") for task in ("classification", "regression"))
 TARGETS = {
     **{suffix: (_reader, suffix) for suffix in readers.FORMATS},
     **{f"model-{kind}": (_model, kind) for kind in models.KINDS},
     **{name: (_stream, name) for name in STREAMS},
+    **{f"kill{suffix}": (_kill, suffix) for suffix in kills.FORMATS},
 }
 
 
@@ -92,7 +97,7 @@ def attack(name: str, until: float, seeds: range, reached: Any) -> None:
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         of_seed, path = make(argument, Path(folder))
-        for seed in range(seeds.start - WARM, seeds.start):
+        for seed in range(seeds.start - (1 if name.startswith("kill") else WARM), seeds.start):
             _tried(of_seed, seed)
         begun = time.monotonic()
         for seed in seeds:
@@ -107,7 +112,7 @@ def _timed(name: str, of_seed: Any, seed: int, path: Path | None) -> str:
     """What became of an input; failures are kept."""
     begun = time.monotonic()
     found = _tried(of_seed, seed)
-    if time.monotonic() - begun > SLOW and not name.startswith("any-"):  # that compile
+    if time.monotonic() - begun > SLOW and not name.startswith(("any-", "kill")):  # that compile or wait
         found = "FAILED slow"
     if found.startswith("FAILED"):
         _keep(name, seed, path, found)

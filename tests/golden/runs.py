@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from sklearn.datasets import dump_svmlight_file
 import tunefree
 from tests.golden.data import TABLES, Data, sparse_rows
 from tests.serving.model import Server
+from tests.waiting import until
 from tunefree.core.parameters import option
 
 os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the date of reports
@@ -292,6 +294,24 @@ def interrupted(data: Data) -> Results:
         return results(tunefree.load("m"), data.new_rows) | told
 
 
+def killed(data: Data, saves: int) -> Results:
+    """A training that is killed after some checkpoints, wherever it is by then, and resumed."""
+    with folder(data):
+        learn = "train rows.parquet -t y -q -o m --save-every=300 --resume"
+        checkpoint, seen = Path("m.checkpoint"), set[int]()
+        process = subprocess.Popen([sys.executable, "-m", "tunefree", *learn.split()])
+
+        def is_due() -> bool:
+            seen.update(file.stat().st_mtime_ns for file in [checkpoint] if file.exists())
+            return len(seen) >= saves or process.poll() is not None
+
+        until(is_due)
+        process.kill()
+        process.wait()
+        command(learn)
+        return results(tunefree.load("m"), data.new_rows)
+
+
 @contextmanager
 def server(*arguments: str) -> Iterator[Callable[..., str]]:
     """A server in a process of its own; yields a function that asks it."""
@@ -418,6 +438,8 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
         yield f"saved at {size}", "stream", size != 4097, in_blocks, {"size": size, "is_saved": True}
     yield "blocks of 500, two threads", "stream", True, in_blocks, {"size": 500, "n_jobs": 2}
     yield "rises of the loss", "stream", True, rises, {}
+    yield "killed at the first checkpoint", "stream", True, killed, {"saves": 1}
+    yield "killed at the fifth checkpoint", "stream", True, killed, {"saves": 5}
     yield "interrupted by an error", "seven", False, interrupted, {}
     for name, lines in DIALOGUES.items():
         yield "commands", name, name not in ("people", "prices"), dialogue, {"lines": lines}
