@@ -53,6 +53,8 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     ("text", "message"),
     [
         ("", "cannot be read as CSV"),
+        (None, "there is no such file"),
+        ("feature,weight\n007,1\n", "there is no feature '007'"),
         ("feature,weight\na,one\n", "cannot be read as CSV .*'one'"),
         ("name,weight\na,1\n", "the columns are name, weight; write feature, weight"),
         ("feature,weight,other\na,1,2\n", "write feature, weight"),
@@ -62,9 +64,11 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     ],
 )
 def test_weights_that_cannot_be_read(saved, tmp_path, text, message):
-    (tmp_path / "weights.csv").write_text(text)
+    path = tmp_path / "weights.csv"
+    if text is not None:
+        path.write_text(text)
     with pytest.raises(DataError, match=message):
-        read_weights(Trained.load(saved), tmp_path / "weights.csv")
+        read_weights(Trained.load(saved), path)
 
 
 def test_a_learner_has_a_theorem_or_a_reason_why_not(saved, tmp_path):

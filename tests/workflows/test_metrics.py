@@ -229,7 +229,7 @@ def test_rows_without_weight_are_not_measured():
         assert all(np.isnan(value) and low is None for value, low, _ in weightless.measures.values())
         with pytest.raises(DataError, match="column 'w': all rows have a weight of 0"):
             measured(model, table | {"w": np.zeros(60)})
-        with pytest.raises(DataError, match="column 'group': 1 rows have no group"):
+        with pytest.raises(DataError, match="column 'group': 1 row has no group"):
             measured(model, table | {"group": [None, *range(59)]}, group="group")
     tiny = Scored(np.full(9, 1e-200), {}).share(np.arange(9) < 3, np.ones(9, bool))
     assert tiny == (pytest.approx(1 / 3), None, None)  # squares underflow

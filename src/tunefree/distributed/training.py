@@ -303,6 +303,8 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
     else:
         if y is None:
             raise DataError("an array has no targets", remedy="give them as y=")
+        if plan.target is not None:
+            raise DataError("targets are given by `y` and by `target`", remedy="leave `target` out")
         plan = replace(plan, target=TARGET)
         tables = _array_tables(engine, data, y)
     rows = engine.values(engine.each("count", len, [(table,) for table in tables]))

@@ -72,12 +72,14 @@ def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     if model.n_outputs > 1:
         outputs = [str(label) for label in model.classes]
     try:
-        table = csv.read_csv(Path(path))
+        table = csv.read_csv(Path(path), convert_options=csv.ConvertOptions(column_types={"feature": pa.string()}))
         features, *columns = table.column_names
         if features != "feature" or (columns != outputs if model.n_outputs > 1 else len(columns) != 1):
             wanted = ", ".join(["feature", *outputs])
             raise DataError(f"the columns are {', '.join(table.column_names)}", str(path), remedy=f"write {wanted}")
         given = np.column_stack([table[column].cast(pa.float64()).to_numpy() for column in columns])
+    except FileNotFoundError:
+        raise DataError("there is no such file", str(path), remedy="check the path") from None
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"cannot be read as CSV ({error})", str(path), remedy="columns feature and weight") from None
     names = {name: j for j, name in enumerate(trained.encoder.names())}

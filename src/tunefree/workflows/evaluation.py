@@ -222,7 +222,8 @@ def group_numbers(column: str, parts: list[Any], source: Source) -> np.ndarray:
     """Integer codes (n,) of the groups of rows; a DataError if a row has no group."""
     values = pa.chunked_array([decoded(part) for part in parts]).combine_chunks()
     if values.null_count:
-        problem, remedy = f"{values.null_count:,} rows have no group", "give each one, or leave these rows out"
+        rows = "1 row has" if values.null_count == 1 else f"{values.null_count:,} rows have"
+        problem, remedy = f"{rows} no group", "give each one, or leave these rows out"
         raise DataError(problem, source.name, column=column, remedy=remedy)
     codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.asarray(codes, np.int64)
