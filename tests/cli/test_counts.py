@@ -37,6 +37,7 @@ def test_a_rare_class_that_is_never_predicted(run, done, tmp_path):
     done("train", data, "-t", "y", "-o", model, "--learner", "scinol2")
     share, line = is_claim.mean(), " ".join(run("evaluate", model, data)[1].split())
     assert f"Class 'claim' is never predicted, and has {100 * share:.2f} % of the rows" in line
+    assert "`predict --threshold P`, the least probability of 'none'" in line
     figures, tenths = map(json.loads(run("evaluate", model, data, "--json")[1]).get, ("reliability", "tenths"))
     assert [known["class"] for known in figures] == ["claim"] and not figures[0]["is_predicted"]
     assert figures[0]["actual_over_expected"] == pytest.approx(share / figures[0]["mean_probability"])

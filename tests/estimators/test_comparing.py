@@ -15,6 +15,7 @@ from tunefree.core.errors import TunefreeError
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(300, 3))
 Y = np.where(RANDOM.random(300) < 1 / (1 + np.exp(-2 * X[:, 0])), "yes", "no")
+LINEAR = LogisticRegression().fit(X, Y)
 TRAIN, TEST = slice(0, 150), slice(150, 300)
 
 
@@ -79,6 +80,7 @@ def test_numbers_and_a_target_without_a_name():
     [
         (lambda: tunefree.compare(fitted(), X, Y), "which rows peers should learn"),
         (lambda: tunefree.compare(fitted(), X, Y, [LogisticRegression()]), "which rows LogisticRegression 2 should"),
+        (lambda: tunefree.compare(LINEAR, X, Y, [LINEAR, LogisticRegression()]), "LogisticRegression 3 should learn"),
         (lambda: tunefree.compare(LinearSVC(), X, Y), "has no predict_proba"),
         (lambda: tunefree.compare(fitted(), X, Y, [LinearRegression()]), "predicts numbers"),
         (lambda: tunefree.compare(fitted(), X, Y, ["a.model"]), "str is no estimator; pass one, as tunefree.load"),

@@ -175,6 +175,13 @@ def measured(trained, rows, **options):
     return evaluate(trained.trained_, open_source(rows), BadRows(), **options)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge"])
+def test_classes_have_their_log_loss_and_the_mean_of_another_loss(loss):
+    rows = {"a": np.arange(200.0) % 7, "y": ["u", "v"] * 100}
+    metrics = measures(measured(train(rows, target="y", learner="nag", loss=loss), rows).scored)
+    assert "log_loss" in metrics and ("loss" in metrics) == (loss != "logistic")
+
+
 def test_coverage_of_quantiles_and_of_intervals_of_rates():
     random, n = np.random.default_rng(0), 400
     rows = {"x": random.normal(size=n), "years": random.uniform(0.5, 2.0, n)}
@@ -190,6 +197,11 @@ def test_coverage_of_quantiles_and_of_intervals_of_rates():
     of_rates = {"sample_weight": rows["years"], "power": 1}
     assert found["d2"].value == pytest.approx(sk.d2_tweedie_score(exposed, rates, **of_rates))
     assert found["deviance"].value == pytest.approx(sk.mean_tweedie_deviance(exposed, rates, **of_rates))
+    half = rows["x"] > 0.0
+    every, some = (
+        measured(of_counts, {name: values[kept] for name, values in rows.items()}).scored for kept in (..., half)
+    )
+    assert every.metrics(every.weight * half) == pytest.approx(some.metrics(some.weight))
     assert found["actual_over_expected"].value == pytest.approx(rows["y"].sum() / (rates @ rows["years"]))
     assert found[COVERAGE].value == pytest.approx(np.average((low <= rows["y"]) & (rows["y"] <= high), **weight))
     assert found[WIDTH].value == pytest.approx(np.average((high - low) / rows["years"], **weight))
