@@ -12,6 +12,7 @@ import tunefree
 from tests.estimators.test_pool import scores
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataWarning
+from tunefree.estimators.model_file import labels_of
 
 rng = np.random.default_rng(0)
 N = 200
@@ -88,6 +89,7 @@ def test_labels_of_types_of_pandas_keep_their_type(dtype):
     model = TuneFreeClassifier().fit(np.arange(40.0)[:, None], pd.Series(labels, dtype=dtype))
     assert model.classes_.tolist() == np.unique(labels).tolist()
     assert type(model.classes_.tolist()[0]) is type(labels.tolist()[0])
+    assert labels_of([1, 2.5], None).dtype == float and labels_of([1, "b"], None).dtype == object
 
 
 def numbers(n=120):

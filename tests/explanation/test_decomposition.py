@@ -130,4 +130,6 @@ def test_importance_of_a_class_is_that_of_its_loss():
     classes = decomposition.model.classes
     of_none = dict(zip(*importance(decomposition, classes.index("none"))[1:3], strict=True))
     of_all = dict(zip(*importance(decomposition)[1:3], strict=True))
+    _, names, sizes, *_ = importance(decomposition_of(train(open_source(data), Plan(target="y", learner="scinol2"))))
+    assert len(names) == 3 and (np.diff(sizes) < 0.0).all()
     assert of_all["b"] > 0.2 and of_none["b"] < 0.1 * of_none["a"]

@@ -116,6 +116,13 @@ def test_at_is_a_fit_that_stopped_there(output, kernel):
         model.at(41)
 
 
+def test_a_bound_is_in_units_of_the_targets():
+    X, y = DIABETES
+    one, eight = (Regressor(stop=200, eta="theory").fit(X, unit * y).at(20) for unit in (1.0, 8.0))
+    factor = eight.path_["training_loss"][19] / one.path_["training_loss"][19]
+    assert eight.bound(8.0 * 50.0).value == pytest.approx(factor * one.bound(50.0).value)
+
+
 @pytest.mark.parametrize("estimator", [Classifier(), Classifier(loss="hinge"), Regressor(), Classifier(kernel="rbf")])
 @pytest.mark.parametrize("output", ["last", "average", "best"])
 def test_the_error_of_rows_learned_is_within_the_bound(estimator, output):
