@@ -147,6 +147,8 @@ def test_evidence_of_shards_adds_up(task):
     assert not any(risk.unweighted for risk in model.record.risks.values() if risk.rows)
     if task == "regression":
         assert np.mean((model.predict(rows.rows)[:, 0] - y) ** 2) < 0.05 * np.var(y)
+        sums = model.record.targets
+        assert (sums.weight, sums.total) == pytest.approx((weight.sum(), weight @ y), rel=1e-9)
         assert all(member.objective.mass == pytest.approx(900.0, rel=0.01) for member in model.linear.members)
 
 
