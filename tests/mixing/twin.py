@@ -163,12 +163,12 @@ class Numbers:
 
     def correct(self, y, weight, bounds, predictions, slope_unit, curvature_unit):
         """Let the corrections learn a row, from the derivatives at their predictions."""
-        for c, (own, predicted) in enumerate(zip(self.learners, predictions, strict=True)):
+        for c, (learner, predicted) in enumerate(zip(self.learners, predictions, strict=True)):
             steep, bend = self.loss.slope(y, predicted) * slope_unit, self.loss.curvature(y, predicted) * curvature_unit
             clipped = np.clip(steep, -bounds[c], bounds[c])
             self.steepest[c] = max(bounds[c], abs(steep))
             trace = bend if bend > 0 else clipped**2
-            own.learn(clipped * self.x, float(trace * (self.x @ self.x)), weight, bounds[c])
+            learner.learn(clipped * self.x, float(trace * (self.x @ self.x)), weight, bounds[c])
 
     def learn(self, members, y, weight, base, mixed):
         rate = 3 / (max((self.base.rounds + 1) / weight, 1) + 2)

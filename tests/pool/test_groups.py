@@ -127,6 +127,6 @@ def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():
     model = Model("classification", classes=CLASSES)
     model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=digests)
     assert model.pool.contexts[0].mixture.base.rounds >= 40
-    for given, others, problem in ((digests, None, "give groups="), (None, digests, "leave groups= out")):
+    for known, others, problem in ((digests, None, "give groups="), (None, digests, "leave groups= out")):
         with pytest.raises(ModelError, match=problem):
-            learned(X, y, given).learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=others)
+            learned(X, y, known).learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=others)

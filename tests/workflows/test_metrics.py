@@ -198,10 +198,10 @@ def test_coverage_of_quantiles_and_of_intervals_of_rates():
     assert found["d2"].value == pytest.approx(sk.d2_tweedie_score(exposed, rates, **of_rates))
     assert found["deviance"].value == pytest.approx(sk.mean_tweedie_deviance(exposed, rates, **of_rates))
     half = rows["x"] > 0.0
-    every, some = (
+    whole, some = (
         measured(of_counts, {name: values[kept] for name, values in rows.items()}).scored for kept in (..., half)
     )
-    assert every.metrics(every.weight * half) == pytest.approx(some.metrics(some.weight))
+    assert whole.metrics(whole.weight * half) == pytest.approx(some.metrics(some.weight))
     assert found["actual_over_expected"].value == pytest.approx(rows["y"].sum() / (rates @ rows["years"]))
     assert found[COVERAGE].value == pytest.approx(np.average((low <= rows["y"]) & (rows["y"] <= high), **weight))
     assert found[WIDTH].value == pytest.approx(np.average((high - low) / rows["years"], **weight))

@@ -67,8 +67,8 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
 
     def decorated(method: Any) -> Any:
         sections, names = sections_of(method.__doc__), list(inspect.signature(method).parameters)
-        own_entries = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
-        entries = [*(descriptions[name] for name in names if name in descriptions), *filter(None, own_entries)]
+        method_entries = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
+        entries = [*(descriptions[name] for name in names if name in descriptions), *filter(None, method_entries)]
         sections["Parameters"] = "\n".join(sorted(entries, key=lambda text: names.index(text.split(" : ")[0])))
         if inspect.signature(method).return_annotation in ("Self", Self):
             sections["Returns"] = "self"
