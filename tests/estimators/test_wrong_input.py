@@ -62,6 +62,7 @@ def single(X=ROWS, y=CODES):
         (lambda: tunefree.train(X, pd.Series(LABELS)), "pass one table, and name its column to predict by `target`"),
         (lambda: tunefree.train(X, Plan(target="y"), target="y"), "pass a plan, or target, not both"),
         (lambda: tunefree.train({"a": [0, 1], "y": 1}, target="y"), "column 'y': a single value is no column"),
+        (lambda: tunefree.train({"a": [0, 1], "y": "ab"}, target="y"), "column 'y': a single value is no column"),
         (lambda: CLASSES.fit(X.to_numpy(), LABELS), "to float: 'cook'. X is an array with strings.* OneHotEncoder"),
         (lambda: CLASSES.fit(X, MIXED), r"y\[1\] of type str and y\[0\] of type int; make the labels all strings"),
         (lambda: CLASSES.fit(X, LABELS, classes="yes"), "classes must be a list of labels, not 'yes'"),

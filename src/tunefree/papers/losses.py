@@ -78,8 +78,6 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"the targets have shape {y.shape}; pass one target for each row")
-    if y.dtype.kind == "f":
-        check_finite("y", y)
     if not isinstance(loss, str):
         return OneMargin(loss, type(loss).__name__), check_finite("y", y.astype(np.float64))
     name = kind_of(loss)
@@ -89,6 +87,8 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
         raise ValueError(f"there is no loss {name!r}; choose one of {known}")
     if not is_classification or (loss == "square" and np.issubdtype(y.dtype, np.number)):
         return OneMargin(loss_of("regression", loss), loss), check_finite("y", y.astype(np.float64))
+    if y.dtype.kind == "f":
+        check_finite("y", y)
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) > 2:
         if loss != "logistic":

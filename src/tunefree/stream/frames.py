@@ -141,7 +141,7 @@ def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Itera
         names, columns = [f"x{column}" for column in range(frame.shape[1])], [*frame.T]
         make = number_array if frame.dtype == np.float64 else _as_array
     else:
-        if scalars := [str(key) for key, column in frame.items() if not np.iterable(column)]:
+        if scalars := [str(key) for key, column in frame.items() if not np.iterable(column) or isinstance(column, str)]:
             raise DataError("a single value is no column", name, column=scalars[0], remedy="pass a list of values")
         names, make = [str(key) for key in frame], _as_array
         columns = [column if hasattr(column, "__getitem__") else list(column) for column in frame.values()]
