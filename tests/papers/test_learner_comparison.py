@@ -8,7 +8,8 @@ import pytest
 from tests.report.test_document import DOCUMENTED, on_page, printed, texts_of
 from tests.report.test_page import check_page
 from tests.workflows.test_training import people
-from tunefree.model_files.plan import POOL, Plan
+from tunefree.learners import POOL
+from tunefree.model_files.plan import Plan
 from tunefree.papers.learner_comparison.one_pass import compare
 from tunefree.papers.learner_comparison.report import document
 from tunefree.report import page

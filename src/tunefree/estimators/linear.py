@@ -15,8 +15,8 @@ from tunefree.estimators.classifier import OnlineClassifierBase
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.explanation.decomposition import linear_weights
-from tunefree.learners import ALL
-from tunefree.pool.options import POOL, check_settings
+from tunefree.learners import ALL, POOL
+from tunefree.pool.options import check_settings
 
 
 @estimator

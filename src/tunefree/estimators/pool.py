@@ -22,9 +22,9 @@ from tunefree.estimators.model_file import source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
+from tunefree.learners import POOL
 from tunefree.model_files.progress import POINTS, Evaluated
 from tunefree.pool.model import published
-from tunefree.pool.options import POOL
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 from tunefree.pool.targets import RunningMetrics
 from tunefree.pool.weights_record import EstimatedLoss, estimated_loss

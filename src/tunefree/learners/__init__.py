@@ -10,6 +10,7 @@ from typing import Any
 
 from tunefree.core.registry import Registry, load
 
+POOL = "pool"  # in place of a learner: all linear learners of the pool, and its trees
 _PATHS = {
     "scinol2": "tunefree.learners.scinol:ScInOL2",
     "nag": "tunefree.learners.nag:NAG",
@@ -22,11 +23,11 @@ register = ALL.register  # for this process: models, estimators and comparisons 
 
 
 def family_of(name: str) -> Any:
-    """The family of a learner that is not linear in features; None for linear learners.
+    """The family of a learner that is not linear in features; None for linear learners and for the pool.
 
     The attribute ``family`` of its class is the name of a :class:`tunefree.pool.rows.Family`.
     """
-    if name in _PATHS or name not in ALL:
+    if name == POOL or name in _PATHS or name not in ALL:
         return None
     family = getattr(ALL[name], "family", None)
     return None if family is None else load(family)

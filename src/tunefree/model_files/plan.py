@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tunefree.stream.notation import ColumnTypes
 
 
-POOL = "pool"
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # formats of columns
@@ -180,7 +179,7 @@ class Plan(Parameters):
         metavar="COLUMN",
     )
     learner: str = parameter(
-        POOL,
+        learners.POOL,
         "pool (a mixture of linear learners and incrementally trained trees), or a single learner: "
         f"{', '.join(learners.ALL)}; with a kernel, kernel-pistol.",
         EXPERTS,
@@ -242,8 +241,8 @@ class Plan(Parameters):
 
     def _check_names(self) -> None:
         """Raise an error for an unknown learner."""
-        if self.learner != POOL and self.learner not in learners.ALL:
-            names = [POOL, *learners.ALL.search()]
+        if self.learner != learners.POOL and self.learner not in learners.ALL:
+            names = [learners.POOL, *learners.ALL.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown `learner` {self.learner!r}; {remedy}")
         family = learners.family_of(self.learner)
@@ -262,7 +261,7 @@ class Plan(Parameters):
     @property
     def is_pool(self) -> bool:
         """Whether the learner is the pool."""
-        return self.learner == POOL
+        return self.learner == learners.POOL
 
     @property
     def scopes(self) -> set[Scope]:

@@ -19,7 +19,7 @@ from tunefree.core.registry import Registry
 from tunefree.core.rows import Block, n_rows
 from tunefree.core.schema import COUNT, FROM_ZERO, Anything, Array, Flag, Number, Optional, Sequence, Text, check_header
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.learners import family_of
+from tunefree.learners import POOL, family_of
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.progress import Progress
 from tunefree.pool.contexts import N_CHOICES, N_CONTEXTS
@@ -28,7 +28,6 @@ from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.members import MOST_MEMBERS
 from tunefree.pool.model import restored
 from tunefree.pool.occurrences import LOGGED
-from tunefree.pool.options import POOL as POOLED
 from tunefree.pool.passes import OF_ROW
 from tunefree.pool.pool import Pool
 from tunefree.pool.single import Single
@@ -147,7 +146,7 @@ def _declared(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[di
         check_header(model["config"], family.config_header, "model.config")
     elif model["config"] is not None:
         raise ModelError(f"model.config: {model['learner']} has none")
-    predictor = Pool if model["learner"] == POOLED else Single if family is None else family.predictor_class
+    predictor = Pool if model["learner"] == POOL else Single if family is None else family.predictor_class
     parts: dict[str, Any] = {"linear": LinearGroup, "predictor": predictor, "record": FirstPassRecord}
     declared: dict[str, Array] = {}
     for name, part in parts.items():

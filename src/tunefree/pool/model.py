@@ -20,7 +20,7 @@ from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.part import FIXED, RECORD, Part
 from tunefree.core.part import restored as restored_part
 from tunefree.core.rows import n_rows, reach
-from tunefree.learners import family_of
+from tunefree.learners import POOL, family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.pool import calibration
@@ -28,7 +28,7 @@ from tunefree.pool.first_pass import FirstPassRecord
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
-from tunefree.pool.options import POOL, ModelOptions, Monotone, objective_of_mixture
+from tunefree.pool.options import ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single import Single

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tunefree.core.errors import ModelError
 from tunefree.generations import kinds
-from tunefree.learners import ALL, family_of
+from tunefree.learners import ALL, POOL, family_of
 from tunefree.learners.contract import Traits
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
@@ -28,7 +28,6 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TABLES,
     *OF_TEXTS,
 )
-POOL = "pool"
 
 
 class Monotone(NamedTuple):
@@ -110,7 +109,7 @@ class ModelOptions:
     @property
     def family(self) -> Any:
         """The :class:`tunefree.pool.rows.Family` of a learner that is not linear; None for other learners."""
-        return None if self.is_pool else family_of(self.learner)
+        return family_of(self.learner)
 
     @property
     def is_pool(self) -> bool:

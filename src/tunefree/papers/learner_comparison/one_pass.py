@@ -15,9 +15,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.part import size_of
 from tunefree.core.rows import part
-from tunefree.learners import ALL
+from tunefree.learners import ALL, POOL
 from tunefree.losses import loss_of
-from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import Model
 from tunefree.pool.options import check_settings

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from tunefree.core.console import ProgressLine, plain_console
-from tunefree.model_files.plan import POOL
+from tunefree.learners import POOL
 from tunefree.papers.learner_comparison.one_pass import RATES, Comparison, Contestant
 from tunefree.plotting.charts import Series, draw_lines
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, plain_numbers
