@@ -1,5 +1,7 @@
 """Bounds on risks, and the test of rising losses: how often they are wrong, and independent of batches."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,6 +81,10 @@ def test_none_with_weights_or_without_rows():
     assert seen.bound() is None
 
 
+def _place(rows, index):
+    return Place(int(rows[index]) + 1, "a.csv", int(rows[index]) + 1)
+
+
 def looked_at(losses, weight=None, scale=1.0, cuts=(), first=0, test=None):
     """The rises of losses that are used, of rows from number ``first`` on."""
     test, start = test or LossRises(), first
@@ -87,8 +93,8 @@ def looked_at(losses, weight=None, scale=1.0, cuts=(), first=0, test=None):
     for stop in (*cuts, len(losses)):
         rows = used[(used >= start) & (used < stop)]
         while len(rows):
-            places = [Place(row + 1, "a.csv", row + 1) for row in rows.tolist()]
-            rows = rows[test.add(losses[rows], weight[rows], np.full(len(rows), scale), places.__getitem__).rows :]
+            n_seen = test.add(losses[rows], weight[rows], np.full(len(rows), scale), partial(_place, rows)).rows
+            rows = rows[n_seen:]
         start = stop
     return test
 
