@@ -99,6 +99,11 @@ def test_targets_that_cannot_be_learned(y, loss, problem):
         play(papers.ScInOL2(), np.eye(3), y, loss)
 
 
+def test_losses_without_the_bound_that_coin_betting_assumes_are_refused():
+    with pytest.raises(ValueError, match="slopes of known bound, and this loss has none"):
+        play(papers.CoCoBOriginal(), np.eye(3), [1.0, 2.0, 3.0], "square")
+
+
 def test_orders_of_rows_and_comparators_that_fit_no_rows():
     X, y = data()
     for order in ("sideways", [0, 1]):

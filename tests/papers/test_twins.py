@@ -99,8 +99,16 @@ def test_several_outputs_are_learned_as_appendix_g_has_them(name):
     np.testing.assert_allclose(result.weights, weights, **EXACT)
 
 
-@pytest.mark.parametrize(("loss", "unit"), [("smoothed-hinge", 2.0), ("square", 1.0)])
-@pytest.mark.parametrize("name", ["ScInOL1", "ScInOL2", "Kotlowski", "CoCoBOriginal"])
+UNITS = {"smoothed-hinge": 2.0, "square": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "unit"),
+    [
+        ("CoCoBOriginal", "smoothed-hinge", 2.0),
+        *((name, *unit) for name in ("ScInOL1", "ScInOL2", "Kotlowski") for unit in UNITS.items()),
+    ],
+)
 def test_slopes_are_in_units_of_the_lipschitz_constant_if_there_is_one(name, loss, unit):
     X, y = dense(3, n=12)
     algorithm, function, settings = ALL[name]

@@ -60,7 +60,9 @@ class CoCoBOriginal(Algorithm):
 
     def begin(self, stream: Stream) -> None:
         shape = stream.n_features, stream.n_outputs
-        self.lipschitz = stream.lipschitz if stream.lipschitz < math.inf else 1.0
+        if not stream.lipschitz < math.inf:
+            raise ValueError("COCOB assumes slopes of known bound, and this loss has none; use CoCoB, or another loss")
+        self.lipschitz = stream.lipschitz
         self.L = np.zeros((stream.n_features, 1))
         self.A, self.R, self.theta = (np.zeros(shape) for _ in range(3))
 
