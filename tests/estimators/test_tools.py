@@ -107,6 +107,9 @@ def test_contributions_can_be_drawn_by_shap(classifier, plt):
     margins = model.decision_function(frame)
     np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, margins, rtol=1e-9, atol=1e-9)
     assert explained.data[0].tolist() == frame.iloc[0].tolist() and explained.feature_names == ["size", "town"]
+    later = TuneFreeClassifier().partial_fit(frame[["size"]], y == "good").partial_fit(frame, y == "good")
+    first = later.explain(frame[["size"]], as_shap=True)
+    assert first.feature_names == ["size", "town"] and np.isnan(first.data[:, 1].astype(float)).all()
     matrix = csr_array(X)
     explained_matrix = TuneFreeClassifier().fit(matrix, y == "good").explain(matrix, as_shap=True)
     np.testing.assert_array_equal(explained_matrix.data, X)

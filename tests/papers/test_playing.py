@@ -90,6 +90,7 @@ def test_all_algorithms_keep_the_contract(made):
         (["a", "b"], "logistic", "X has 3 rows and y has 2"),
         (["a", "b", "c"], "hinge", "of two classes, and there are 3"),
         (["a", "a", "a"], "logistic", "there are 1 classes"),
+        ([1, None, 1], "logistic", "labels of y have several types, or some are missing"),
         ([1, -1, 1], "hing", "there is no loss 'hing'; choose one of logistic, hinge"),
         ([[1], [2], [3]], "absolute", "the targets have shape"),
     ],

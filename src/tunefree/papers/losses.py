@@ -89,7 +89,10 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
         return OneMargin(loss_of("regression", loss), loss), check_finite("y", y.astype(np.float64))
     if y.dtype.kind == "f":
         check_finite("y", y)
-    labels, codes = np.unique(y, return_inverse=True)
+    try:
+        labels, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise ValueError("the labels of y have several types, or some are missing; pass strings or numbers") from None
     if len(labels) > 2:
         if loss != "logistic":
             raise ValueError(f"the {loss} loss is of two classes, and there are {len(labels)}: use 'logistic'")
