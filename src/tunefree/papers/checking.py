@@ -56,7 +56,7 @@ def check(algorithm: Any, loss: str = "logistic", classes: int = 2) -> list[str]
 
 def _require_methods(learner: Any, name: str, classes: int) -> None:
     missing = [method for method in ("begin", "predict", "update") if not callable(getattr(learner, method, None))]
-    assert not missing, f"{name} has no method {missing[0]}(); see tunefree.papers.Algorithm for what it must have"
+    assert not missing, f"{name} has no method {missing[0]}(); see tunefree.papers.Algorithm for its methods"
     begun = copy.deepcopy(learner)
     begun.begin(Stream(3, classes if classes > 2 else 1, 30, 1.0))
     assert hasattr(begun, "weights"), (

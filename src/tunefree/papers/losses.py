@@ -57,7 +57,7 @@ def check_finite(name: str, numbers: np.ndarray) -> np.ndarray:
     """Return an array; raise a ValueError that names its first row with a number that is not finite."""
     if not np.isfinite(numbers).all():
         row = int(np.argwhere(~np.isfinite(numbers))[0][0])
-        raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
+        raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in missing values")
     return numbers
 
 

@@ -157,7 +157,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         return self
 
     def _targets(self, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets, np.ndarray]:
-        """What is minimised, the targets as the method takes them, and the weights of the rows."""
+        """The objective, the targets as the method takes them, and the weights of the rows."""
         raise NotImplementedError
 
     def _matrix(self, X: Block) -> Any:

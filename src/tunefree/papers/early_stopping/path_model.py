@@ -1,6 +1,6 @@
 """Fitted estimators of iterative regularization as models of files: arrays and a header make the same estimator again.
 
-What comes back predicts and looks back with ``at`` to the last bit.
+A restored model predicts and looks back with ``at`` to the last bit.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class PathModel(ScoredModel):
         return Weights(["(constant)", *names], weights)
 
     def facts(self, trained: Any) -> list[Fact]:
-        """What is known of a training: rows, where the path is stopped, and losses there."""
+        """The record of a training: rows, where the path is stopped, and losses there."""
         kernel, record = self.estimator.kernel, self.path[self.stop - 1]
         facts = [Fact("task", self.task), Fact("target", trained.plan.target or "the label"), Fact("loss", self.loss)]
         facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
@@ -143,7 +143,7 @@ class PathModel(ScoredModel):
 
     def reduce(self) -> None:
         """There is no smaller model."""
-        raise ModelError("the file of a path has what predicts at each iteration; leave `only_for_prediction` out")
+        raise ModelError("the file of a path has a model for each iteration; leave `only_for_prediction` out")
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
@@ -151,7 +151,7 @@ class PathModel(ScoredModel):
         return np.asarray(self.estimator.predictions_of(rows))
 
     def _log_odds(self, margins: np.ndarray) -> np.ndarray:
-        """Logarithms (n, classes) of what is proportional to the probabilities."""
+        """Logarithms (n, classes) of numbers proportional to the probabilities."""
         return log_odds(self.goal.loss, margins)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:

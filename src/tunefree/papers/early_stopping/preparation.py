@@ -1,4 +1,4 @@
-"""What happens to rows before the subgradient method sees them: they are standardised, and some are held out.
+"""Preparation of rows for the subgradient method: they are standardised, and some are held out.
 
 Everything here depends on the weighted set of rows alone, not on how it is written down: a row of weight 2 stands for
 two equal rows, and equal rows are held out together or not at all.
@@ -43,7 +43,7 @@ def shares(weight: np.ndarray) -> np.ndarray:
 
 
 class Standards(NamedTuple):
-    """What turns columns into numbers of mean 0 and mean square 1; sparse columns keep their zeros, and their means."""
+    """Scales by which columns have mean 0 and mean square 1; sparse columns keep their zeros, and their means."""
 
     unit: np.ndarray  # (d,) largest absolute value, a power of two; 1 for columns of zeros
     centre: np.ndarray  # (d,) in units; 0 for sparse columns
@@ -108,7 +108,7 @@ def units(X: Any) -> Standards:
 def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """Keys (n,) that put rows in an order that looks random; those of equal rows with equal targets are the same.
 
-    It depends on what is in the rows, and is drawn anew for each state of the generator.
+    It depends on the contents of the rows, and is drawn anew for each state of the generator.
 
     Columns are taken in units of a power of two below their largest value, so that units do not change the order.
     """

@@ -25,8 +25,9 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
     theta : float
     rule : {"theory", "auto"}
         ``"theory"`` takes ``largest_step`` of :mod:`.stopping_times`, with kappa measured on the rows.
-        ``"auto"`` asks of the empirical error what the proofs ask of it: that steps are at most one over its smoothness
-        (Lemma 20), or that eta_1^2 times the squared norm of its subgradients is at most (1 - theta) / 2 (Lemma 15).
+        ``"auto"`` satisfies the assumptions of the proofs on the empirical error: steps are at most one over its
+        smoothness (Lemma 20), or eta_1^2 times the squared norm of its subgradients is at most
+        (1 - theta) / 2 (Lemma 15).
         Both follow from the largest eigenvalue of the rows' second moments, which is often much smaller than kappa^2.
         It leaves out the condition on |V|_0, which only normalises a constant. For losses that are not smooth this
         bounds subgradients that hardly occur, so larger steps are tried, four times as large each, for as long as a few

@@ -270,7 +270,7 @@ def optimisation_bound(
 
 
 def descends(records: np.ndarray) -> bool:
-    """Whether each step lowered the empirical error by half its squared length over eta_t: what Lemma 20 rests on."""
+    """Whether each step lowered the empirical error by half its squared length over eta_t, as Lemma 20 assumes."""
     step, norm, error = records["step"][:-1], records["norm"], records["training_loss"]
     length = np.maximum(norm[1:] ** 2 - norm[:-1] ** 2 + 2.0 * step * records["inner"][:-1], 0.0)
     return bool((np.diff(error) <= -0.5 * length / step + 1e-9 * (1.0 + error[:-1])).all())

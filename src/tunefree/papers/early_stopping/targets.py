@@ -20,7 +20,7 @@ from tunefree.pool.calibration import margins_of_classes
 
 
 class Goal(NamedTuple):
-    """What is minimised, in the method's units, and how to read what it predicts."""
+    """The objective in the method's units, and its predictions in those of the targets."""
 
     objective: Objective
     loss: Any  # of one output, in the method's units
@@ -76,7 +76,7 @@ def goal_and_targets_of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) ->
 
 
 def log_odds(loss: Any, margins: np.ndarray) -> np.ndarray:
-    """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0."""
+    """Logarithms (n, classes) of numbers proportional to the probabilities, none of which is taken for 0."""
     if _are_log_odds(loss):
         return margins_of_classes(margins)
     return np.log(np.maximum(probabilities(loss, margins), np.finfo(np.float64).eps))

@@ -69,7 +69,7 @@ class Experiment:
     work: Callable[..., Arrays] = dict  # computes a part from (files, settings, *point)
     parts_from: str = ""  # name of the experiment whose parts are used, if not its own
     sets: tuple[str, ...] = ()  # data sets that are needed
-    lacks: str = ""  # what the full size lacks of the paper's
+    lacks: str = ""  # differences of the full size from the paper's
 
 
 class Request(NamedTuple):

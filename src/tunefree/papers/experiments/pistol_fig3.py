@@ -4,7 +4,7 @@ Appendix C: smoothed hinge, a = 0.25, L = 2, b = sqrt(2 a L T) for T training ro
 estimator stands for; kernels and values of C in :mod:`tunefree.papers.experiments.matrices`. Each permutation of the
 training rows gives nested samples, the first T rows. PiSTOL and our methods are trained at all sizes and on all
 permutations. The SVM is trained as long as its cross-validation takes about ten minutes at most, beyond small samples
-on the first permutation only. On the same rows with another width only what depends on the width is run again.
+on the first permutation only. On the same rows with another width only the learners that depend on it run again.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def code_digest(module: str) -> str:
 
 
 def imported(source: bytes) -> set[str]:
-    """What source code imports from the package, anywhere in it."""
+    """The modules of the package that source code imports, anywhere in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE:
@@ -46,7 +46,7 @@ def imported(source: bytes) -> set[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The source file of a module; None of what is no module, or has none."""
+    """The source file of a module; None for a name that is no module, or has none."""
     try:
         spec = find_spec(module)
     except (ModuleNotFoundError, ValueError):

@@ -113,7 +113,7 @@ class Expansion(Part):
         self.block = Terms.none(*block.coefficients.shape[:2])
 
     def restart_averages(self, clocks: np.ndarray) -> None:
-        """Begin the averages of the functions anew; what was learned before goes into their lags."""
+        """Begin the averages of the functions anew; the functions learned before go into their lags."""
         for terms in (self.support, self.block):
             terms.lags[:] = terms.coefficients * clocks[:, :, None]
 

@@ -95,7 +95,7 @@ class Kernels(Single):
         return self._as_margins(self.mixture.predict(self._as_mixed(predictions)))
 
     def _as_mixed(self, predictions: np.ndarray) -> np.ndarray:
-        """Log-probabilities or numbers (n, M, C); NaN where a member sleeps, or predicts what is no finite number."""
+        """Log-probabilities or numbers (n, M, C); NaN where a member sleeps, or predicts no finite number."""
         known = np.isfinite(predictions).all(axis=2, keepdims=True)
         rows = np.where(known, predictions, np.nan).transpose(1, 0, 2)
         if not self.linear.has_classes:

@@ -146,7 +146,7 @@ class WarmupRows(NamedTuple):
 
 
 class WarmupPredictions(NamedTuple):
-    """What members predicted of rows that were kept back, each before it was learned."""
+    """Predictions of members for rows that were kept back, each before it was learned."""
 
     y: np.ndarray  # (n,) targets
     evaluation_weight: np.ndarray  # (n,) with which members are evaluated
@@ -179,7 +179,7 @@ class KernelBank(Part):
         Expansion, LEARNED, may_be_none=True, make=lambda bank, _: bank._without_points()
     )
     warmup_predictions: WarmupPredictions | None = scratch()  # until they are taken
-    _read: Any = scratch()  # what predicts, until a member changes
+    _read: Any = scratch()  # the functions that predict, until a member changes
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class KernelBank(Part):
         return 0 if self.expansion is None else self.expansion.n_support
 
     def check_fit(self, model: Any) -> None:
-        """Raise a ModelError if what was restored does not fit together, and to its model."""
+        """Raise a ModelError if the restored parts do not fit together, or do not fit their model."""
         has_view = self.frozen and self.view_name != "raw"
         _fit(list(self.views) == [self.view_name] * has_view, "a kernel learner has other views than its members")
         if self.waiting is not None:  # they are learned later, with targets as places of outputs
@@ -238,7 +238,7 @@ class KernelBank(Part):
         return [(member, certificate) for member, certificate in pairs if certificate is not None]
 
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
-        """Learn rows in order; writes what each member predicted before it learned a row, NaN while it sleeps."""
+        """Learn rows in order; writes the prediction of each member before it learned a row, NaN while it sleeps."""
         predictions[:], self._read = np.nan, None
         n_columns = rows.X.numbers.shape[1]
         if self.n_columns not in (None, n_columns):  # which compiled code does not check
@@ -261,7 +261,7 @@ class KernelBank(Part):
         return stop
 
     def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
-        """Learn rows with view and kernel fixed; writes what was predicted of them (M, n, K)."""
+        """Learn rows with view and kernel fixed; writes their predictions (M, n, K)."""
         expansion: Any = self.expansion
         seen = self._points(rows.X)
         targets, weights = (np.ascontiguousarray(array, np.float64) for array in (rows.y, rows.weight))
@@ -286,7 +286,7 @@ class KernelBank(Part):
     def freeze(self) -> None:
         """Fix view and kernel by the rows kept back, if there are any, and learn these.
 
-        ``warmup_predictions`` then holds what was predicted of them, for a mixture of members that all slept.
+        ``warmup_predictions`` then has their predictions, for a mixture of members that all slept.
         """
         if self.frozen or self.waiting is None:
             return
@@ -326,7 +326,7 @@ class KernelBank(Part):
         return transform(self.views[self.view_name], X, np.zeros(n_rows(X))) if self.views else X
 
     def predict(self, X: Any) -> np.ndarray:
-        """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""
+        """Predictions of the members for new rows, (M, n, K); NaN where it has had no rows to learn from."""
         if self.frozen:
             expansion: Any = self.expansion
             if self._read is None:
@@ -359,7 +359,7 @@ class KernelBank(Part):
         return np.array([member.state["average_clocks"] for member in self.members])
 
     def _factors(self) -> np.ndarray:
-        """What the sums of the members are multiplied by, (M, K)."""
+        """Factors of the sums of the members, (M, K)."""
         return np.array([[factor_of(member.state, k) for k in range(self.n_outputs)] for member in self.members])
 
     def begin_pass(self) -> None:

@@ -1,4 +1,4 @@
-"""Kernels: what each of them provides, the registry of their names, and the median rule for their widths.
+"""Kernels: their interface, the registry of their names, and the median rule for their widths.
 
 The value of a kernel is computed in two steps. First comes a number of the pair of rows, to which only the features
 contribute that both rows have: their dot product, or their l1 distance less both norms. Then comes a function of that
@@ -69,7 +69,7 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
 
 
 class KernelFunction:
-    """What a kernel has. It needs :meth:`similarity`; the others have defaults, those of a kernel of dot products.
+    """The interface of a kernel. It needs :meth:`similarity`; the others have the defaults of kernels of dot products.
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ class KernelPiSTOL(State):
     def with_outputs(self, n_outputs: int, copies: bool) -> Self:
         """The same learner with more outputs.
 
-        Where one output becomes several, it is that of class 1; whether that of class 0 ``copies`` it.
+        Where one output becomes several, it becomes the output of class 1; ``copies``: the output of class 0 is a copy.
         """
         wider = self.grown(self.n_features, n_outputs, 1 if self.n_outputs == 1 < n_outputs else 0)
         if copies:

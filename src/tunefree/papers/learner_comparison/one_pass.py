@@ -55,7 +55,7 @@ class Contestant:
 
     @property
     def bytes(self) -> int:
-        """Memory of what has been learned."""
+        """Memory of the model."""
         linear_bytes = sum(size_of(member.state) for member in self.model.linear.members)
         return linear_bytes + (0 if self.model.pool is None else self.model.pool.nbytes)
 
@@ -84,7 +84,7 @@ class Comparison:
     rows: int = 0
     skipped: int = 0
     reading: float = 0.0  # seconds of reading and encoding
-    oddities: list[Reason] = field(default_factory=list)  # what is odd about columns, and about rows that were used
+    oddities: list[Reason] = field(default_factory=list)  # odd columns, and odd rows that were used
 
     @property
     def loss(self) -> str:

@@ -1,4 +1,4 @@
-"""A comparison for people and programs: who predicts best, what it took, losses along the stream, and progress."""
+"""A comparison for people and programs: predictions, cost, losses along the stream, and progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def document(comparison: Comparison) -> Document:
     best = comparison.ranked[0]
     sections = [
         Section("losses", "Who predicts best", losses(comparison)),
-        Section("costs", "What it took", costs(comparison)),
+        Section("costs", "Cost", costs(comparison)),
     ]
     summary = [
         Fact("rows", comparison.rows, COUNT),
@@ -65,7 +65,7 @@ def losses(comparison: Comparison) -> list[Block]:
 
 
 def costs(comparison: Comparison) -> list[Block]:
-    """Rows, memory, seconds, and what a sweep would have cost."""
+    """Rows, memory, seconds, and the cost of a sweep."""
     shares = comparison.pool.model.predictor.shares() if comparison.pool else {}
     shares = dict(sorted(shares.items(), key=lambda item: -item[1]))
     largest = ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(shares.items())[:4])
@@ -83,7 +83,7 @@ def costs(comparison: Comparison) -> list[Block]:
     note = "Seconds of learning alone. The pool uses all processors, a learner one."
     return [
         Facts(facts),
-        Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
+        Table("The cost of choosing a learner", columns, sweeps, note, "sweep"),
         Table("Left out", [Column("learner"), Column("because")], list(comparison.left_out.items())),
         *notes_of(oddity_findings(comparison.oddities)),
     ]

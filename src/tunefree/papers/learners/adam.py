@@ -41,7 +41,7 @@ class Adam(PlainLearner):
     eta = setting(0.001, "rate, in units of scale.margin")
     beta1 = setting(0.9, "decay of the first moment")
     beta2 = setting(0.999, "decay of the second moment")
-    epsilon = setting(1e-8, "what keeps the denominator above 0")
+    epsilon = setting(1e-8, "keeps the denominator above 0")
     traits = Traits(rate="eta", can_be_averaged=False)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
