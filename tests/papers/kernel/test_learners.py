@@ -14,6 +14,7 @@ from tests.strategies import KINDS, as_dense
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
 from tunefree.losses.objectives import Objective, measured
+from tunefree.model_files.progress import POINTS
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.pool.model import Model
@@ -218,6 +219,7 @@ def test_the_loss_that_is_certified_is_the_progressive_one(n):
     known = record(certificates(model.trained_))
     assert known["rows"] == n
     assert known["loss"] == model.progressive_loss_ < 0.65
+    assert model.history()["rows"].to_pylist() == [point for point in POINTS if point < n] + [n]
     assert ("risk" in known) == (n > 200)
     if "risk" in known:
         errors = model._learned.model.record.risks["error"]
