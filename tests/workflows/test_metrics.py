@@ -259,10 +259,13 @@ def test_columns_of_predictions_that_a_model_does_not_have():
             OutputColumns(**options).check(Model(task))
 
 
-def test_areas_leave_out_rows_of_classes_that_the_model_does_not_know():
+def test_areas_leave_out_rows_of_unknown_classes_and_classes_without_rows():
     p, codes = np.array([0.1, 0.4, 0.35, 0.8, 0.99]), np.array([0, 0, 1, 1, 2])
     one = Scored(np.ones(5), {}, codes, (p >= 0.5).astype(int), scores=p[:, None], n_classes=2)
     assert one.metrics(np.ones(5))["auc"] == pytest.approx(0.75)
+    three = np.column_stack([1.0 - p, p, p]) / (1.0 + p[:, None])  # without a row of the third class
+    areas = [sk.roc_auc_score(codes[:4] == k, three[:4, k]) for k in (0, 1)]
+    assert of_classes(three[:4], codes[:4], np.ones(4)).metrics(np.ones(4))["auc"] == pytest.approx(np.mean(areas))
 
 
 def test_tenths_of_the_exposure_have_all_of_it():
