@@ -1,6 +1,7 @@
 """Beyond the contract: late classes, rows wider than Newton's matrices, and the steps that Adam missed."""
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -77,7 +78,8 @@ def test_chosen_features_are_mirrored_and_no_others(name):
 
 
 def test_a_late_output_of_newton_steps_learns():
-    state = learned(Newton).with_outputs(3, first=1)
+    state = learned(partial(Newton, variance=3.0)).with_outputs(3, first=1)
+    assert np.diagonal(state.covariance[2]).tolist() == [3.0] * 4
     gradients = np.tile([0.0, 0.0, 0.5], (5, 1))
     before = margins_of(state)
     after = margins_of(learn(state, gradients))
