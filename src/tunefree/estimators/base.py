@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import check, parameter
-from tunefree.core.registry import Registry
+from tunefree.core.registry import load
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
@@ -43,8 +43,6 @@ from tunefree.training.callbacks import Callback, checked
 from tunefree.training.one_pass import blank, end, one_pass
 from tunefree.training.rises import drifts_of
 
-# The report package imports the estimators, so it is imported lazily.
-REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
 MOST_NUMBERS = 2**28  # limit on the size of the array that ``explain`` returns
 
 
@@ -278,25 +276,19 @@ class OnlineEstimator(Saving, BaseEstimator):
             progress = replace(trained.progress, class_rows=[])  # records of rows of files are not continued
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
-    def _block_results(self, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
-        """Apply ``compute`` to the model and blocks of rows, and to ``exposures_of(n_rows)`` if it is given."""
+    def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         with self._turn():
-            X = validation.features(self, X)
-            exposures = None if exposures_of is None else exposures_of(n_rows(X))
-            return self._by_blocks(X, partial(compute, self._learned.model), exposures)
+            return self._by_blocks(validation.features(self, X), self._learned.model.predict)
 
-    def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], exposures: Any = None) -> np.ndarray:
-        """Apply ``compute`` to blocks of some thousand rows, and to their exposures if there are any."""
+    def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        """Apply ``compute`` to blocks of some thousand rows, and to the same rows of further arrays."""
         results = []
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
-            exposed = [] if exposures is None else [exposures[start:stop]]
-            results.append(compute(self._with_intercept(part(X, start, stop)), *exposed))
+            block = self._with_intercept(part(X, start, stop))
+            results.append(compute(block, *(array[start:stop] for array in arrays)))
         return np.concatenate(results)
-
-    def _predictions(self, X: Any) -> np.ndarray:
-        return self._block_results(X, lambda model, block: model.predict(block))
 
     @property
     def progressive_loss_(self) -> float:
@@ -421,7 +413,8 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> "scinol2" in page.html
         True
         """
-        return REPORTS["page"](self.trained_, test, train, cost, class_)
+        page_of = load("tunefree.report.page:page_of")  # lazily, since the package of reports imports estimators
+        return page_of(self.trained_, test, train, cost, class_)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from tunefree.explanation.members import (
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.pool.contexts import FOLLOWING, KNOWN, NEW, by_context
+from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
@@ -140,14 +140,10 @@ class ContextRule(NamedTuple):
     @classmethod
     def of(cls, pool: Any, number: int) -> ContextRule:
         """Return the rule of the context with this number in a pool."""
-        context, is_over = pool.predicting(number), pool.has_finished
-        is_base, context = context is None, pool.contexts[NEW] if context is None else context
-        is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING
-        indices = context.frozen.places if is_frozen else list(range(len(pool.members.names)))
-        mixture = context.frozen.mixture if is_frozen else context.mixture
-        rule = Rule.of(mixture, is_over, is_base or (is_frozen and context.frozen.choice == 1))
+        mixture, places, is_base = mixing_of(pool, number, pool.has_finished)
+        indices = list(range(len(pool.members.names))) if places is None else places
         active = [k for k, index in enumerate(indices) if index in pool.members.places_awake]
-        return cls([indices[k] for k in active], rule.restricted(active))
+        return cls([indices[k] for k in active], Rule.of(mixture, pool.has_finished, is_base).restricted(active))
 
 
 class Line:
