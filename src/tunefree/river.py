@@ -110,13 +110,8 @@ class _Learner:
 
     _target: Callable[[Any], Any]
     _task: str
-
-    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
-        """Return margins (n, K), or predicted targets (n, 1)."""
-        raise NotImplementedError
+    _learn: Any  # learns rows, dicts of cells, and their targets
+    _predict: Any  # returns margins (n, K) of rows, or predicted targets (n, 1)
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         self._learn([_cells(x)], [self._target(y)])

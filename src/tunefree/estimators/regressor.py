@@ -63,8 +63,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")
-        needs_one = fault_of_targets(loss, np.full(1, -1.0)) is not None and not may_be_zero
-        if needs_one and not (y[weight > 0] > 0).any():
+        if has_log_link(loss) and not may_be_zero and not (y[weight > 0] > 0).any():
             problem = f"all targets are 0, of which the {self.loss} loss knows no mean"
             raise ValueError(f"y: {problem}; give rows with a target above 0")
         return (y, weight) if exposures is None else as_rates(loss, y.astype(np.float64), weight, exposures)

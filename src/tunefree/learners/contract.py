@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
 
 class Learner(State):
-    """A learner: its fields, its traits, and the functions that follow.
+    """A learner: its fields, its traits, and the functions that follow; ``docs/extending/learner.md`` has an example.
 
     Parameters
     ----------
@@ -64,33 +64,6 @@ class Learner(State):
         Capacity in features and outputs.
     **settings : float
         Values of the settings that differ from their defaults.
-
-    Examples
-    --------
-    >>> from tunefree.core.fields import per_coordinate, setting
-    >>> from tunefree.core.rows import Row
-    >>> class FixedRate(Learner):
-    ...     weights = per_coordinate("w_i")
-    ...     eta = setting(0.5, "step size")
-    ...     traits = Traits(rate="eta")
-    ...     def predict(state, row, scale, margins):
-    ...         margins[:] = 0.0
-    ...         for e in range(len(row.indices)):
-    ...             for k in range(len(margins)):
-    ...                 margins[k] += state.weights[row.indices[e], k] * row.values[e]
-    ...     def update(state, row, gradient, curvature):
-    ...         for e in range(len(row.indices)):
-    ...             for k in range(len(gradient)):
-    ...                 state.weights[row.indices[e], k] -= state.eta[0] * gradient[k] * row.values[e]
-    ...     def coordinate(state, j, k):
-    ...         return state.weights[j, k]
-    ...     def magnitude(state, j):
-    ...         return 1.0
-    >>> state, row, margins = FixedRate(3, eta=0.25), Row(np.array([0, 2]), np.array([1.0, 4.0])), np.zeros(1)
-    >>> state.update(row, np.array([-1.0]), np.zeros(1))
-    >>> state.predict(row, Scale(1.0, 1.0, 1.0), margins)
-    >>> margins, state.coordinate(2, 0)
-    (array([4.25]), np.float64(1.0))
     """
 
     traits: ClassVar[Traits] = Traits()
