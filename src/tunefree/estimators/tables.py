@@ -191,8 +191,10 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         reads_arrays = not is_table
         frame = np.asarray(X) if reads_arrays else X
     else:
-        encoder, reads_arrays = _known_encoder(estimator), estimator._encoder is None or estimator._reads_arrays
+        reads_arrays = estimator._encoder is None or estimator._reads_arrays
         as_array = as_array if estimator._encoder is None else estimator._as_array
+        # After arrays without missing numbers, the encoder is of numbers only.
+        encoder = estimator._encoder or TableEncoder([Number(name) for name in feature_names(estimator)])
         frame = X if is_table and not reads_arrays else _named_columns(estimator, encoder, X)
     chunks = read_frame(frame, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     first = next(chunks)
@@ -213,12 +215,6 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
-
-
-def _known_encoder(estimator: Any) -> TableEncoder:
-    """Return the encoder of a fitted estimator; after arrays without missing numbers, one of numbers only."""
-    encoder: TableEncoder | None = estimator._encoder
-    return TableEncoder([Number(name) for name in feature_names(estimator)]) if encoder is None else encoder
 
 
 def _named_columns(estimator: Any, encoder: TableEncoder, X: Any) -> dict[str, Any]:

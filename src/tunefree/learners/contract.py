@@ -30,7 +30,6 @@ class Traits(NamedTuple):
 
     classifies_only: bool = False  # for classes only: it uses only the sign of a slope
     margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned from the margins
-    second_order: bool = False  # it uses the second derivative of the loss
     can_be_averaged: bool = True  # a coordinate does not change in rounds without its feature, so that the average of
     #   the iterates costs only the non-zeros of a row
     rate: str | None = None  # the name of the setting that is a step size, which users have to tune
@@ -40,11 +39,8 @@ class Traits(NamedTuple):
     #   slopes clipped at the steepest slope so far
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
-    invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
     can_replay: bool = False  # ``replay`` learns a feature that was left out of a row exactly as the row would have
     theorem: str = ""  # the theorem that bounds its regret, see ``regret_bound``
-    well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
-    #   features scaled by 2^-5 to 2^5
 
 
 class Scale(NamedTuple):
