@@ -51,7 +51,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """Return validated float64 exposures (n,), or None; raise a ModelError if the loss takes none."""
         if exposure is None:
             return None
-        check_has_rates(loss_of("regression", self.loss), self.loss)
+        check_has_rates(self.loss)
         array = validation.numbers_of_rows("exposure", exposure, n_rows)
         _refuse(fault_of_exposures(array), "exposure")
         return array

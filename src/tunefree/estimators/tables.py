@@ -68,8 +68,6 @@ def _has_only_sparse_columns(X: Any) -> bool:
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     """Return whether X is converted by an encoder; with ``reset`` the estimator is fitted from scratch."""
     encoder = None if reset else estimator._encoder
-    if encoder is not None and not isinstance(encoder, TableEncoder):  # lines of text
-        return True
     roles = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and roles:
         raise DataError(f"{roles[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
@@ -184,8 +182,6 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
     If rows to predict differ from the learned rows, one warning has a line for each difference.
     """
-    if not reset and estimator._encoder is not None and not isinstance(estimator._encoder, TableEncoder):
-        return _text_rows(estimator, X, learning)
     bad, is_table = Refused(), has_columns(X)
     if reset:
         reads_arrays = not is_table
@@ -348,7 +344,7 @@ def _is_numbers(encoder: TableEncoder) -> bool:
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
 
 
-def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
+def text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     """Encode lines of text; svmlight models also take a matrix, whose column j has index j + 1, or j if from 0."""
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")

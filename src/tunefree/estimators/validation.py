@@ -22,6 +22,7 @@ from tunefree.estimators.tables import MOST_FEATURES, canonical
 from tunefree.generations.reservoir import GOLDEN, mixed
 from tunefree.pool.groups import digests as digests_of_labels
 from tunefree.pool.targets import is_missing
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows copied at a time, so that a reordered pass needs no copy of the table
@@ -75,6 +76,8 @@ def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False
         return row
     check_has_columns(X, tables.NAME)
     X = unmasked(X)
+    if not (reset or estimator._encoder is None or isinstance(estimator._encoder, TableEncoder)):
+        return tables.text_rows(estimator, X, learning)
     if tables.is_for_encoder(estimator, X, reset):
         return tables.encode(estimator, X, learning, reset, not stream)
     if reset:
