@@ -28,7 +28,6 @@ from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
-from tunefree.explanation.members import evenly_spaced
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import IN_MEMORY
@@ -356,7 +355,7 @@ class OnlineEstimator(Saving, BaseEstimator):
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
             contributions = decomposition.contributions(self._with_intercept(X))
             if hasattr(self, "_sorted"):
-                contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
+                contributions = self._sorted(contributions)
         if as_shap:
             return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
         term_columns = [pa.array(contributions[:, term].reshape(-1)) for term in range(len(names))]
@@ -517,10 +516,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model
-    rows = None
-    if X is not None:
-        X = validation.features(estimator, X)
-        rows = estimator._with_intercept(rows_at(X, evenly_spaced(n_rows(X))))
+    rows = None if X is None else estimator._with_intercept(validation.features(estimator, X))
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -321,8 +321,7 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class))
-        sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
+        sets = self._sorted(self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class)))
         if not as_labels:
             return sets
         if np.ndim(coverage) == 0:
