@@ -72,8 +72,7 @@ def drawn(seed, n, d):
 @by_learner
 @given(data=st.data())
 def test_agrees_with_the_paper(name, data):
-    # AdaGrad's first step has the same length however small the slope is, which may be a rounding error.
-    stream = data.draw(streams(scales=5 if name == "adagrad" else 20))
+    stream = data.draw(streams(scales=5 if name == "adagrad" else 20))  # its first slope may be a rounding error
     d = stream.X.shape[1]
     state = ALL[name](d + 1, stream.n_outputs, **known_dimension(name, d))
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
@@ -89,11 +88,8 @@ def test_agrees_with_the_paper(name, data):
 
 @by_learner
 def test_settings_are_those_of_the_paper(name):
-    settings = {
-        key: 0.9 * setting.default
-        for key, setting in inspect.signature(TWINS[name]).parameters.items()
-        if isinstance(setting.default, float)
-    }
+    parameters = inspect.signature(TWINS[name]).parameters.items()
+    settings = {key: 0.9 * setting.default for key, setting in parameters if isinstance(setting.default, float)}
     stream = drawn(0, 40, 3)
     second = {"curvature": naive_curvature(stream)} if name == "newton" else {}
     expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight, **second, **settings)

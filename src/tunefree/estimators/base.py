@@ -346,7 +346,6 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> bool(np.allclose(contributions.to_pandas().sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
-        check_is_fitted(self)
         with self._lock():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
@@ -376,7 +375,6 @@ class OnlineEstimator(Saving, BaseEstimator):
         The importance of a column is the increase of the mean loss when the column is permuted, measured on rows that
         the trees have not learned; negative values become 0. Single linear learners, which keep no rows, have none.
         """
-        check_is_fitted(self)
         try:
             ranked = importance(decomposition_of(self))
         except ModelError as error:

@@ -125,12 +125,7 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def labelled(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    reset: bool,
-    stream: bool = False,
-    learning: bool = True,
+    estimator: Any, X: Any, y: Any, reset: bool, stream: bool = False, learning: bool = True
 ) -> tuple[Block, np.ndarray]:
     """Return X as by :func:`features`, and y as a validated (n,) array; with ``reset`` store the name of y, too."""
     if reset:

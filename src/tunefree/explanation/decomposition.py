@@ -70,8 +70,8 @@ class Decomposition:
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        indices = sorted({index for rule in self._rules for index in rule.places})
-        return PoolTerms(self.pool, indices, self.terms, self.reference)
+        used = {index for rule in self._rules for index in rule.places}
+        return PoolTerms(self.pool, used, self.terms, self.reference)
 
     @property
     def reference_rows(self) -> Block:
