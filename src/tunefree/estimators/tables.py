@@ -176,7 +176,7 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 
 @naming("tunefree.train", ROLES)
-def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
+def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Block:
     """Encode the rows of a table. With ``learning``, new categories and words become features.
 
     ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
