@@ -24,12 +24,14 @@ from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import (
     CONSTANT,
+    MOST_ROWS,
     LinearTerms,
     Member,
     Part,
     PoolTerms,
     Reference,
     Terms,
+    evenly_spaced,
     unit_and_centre,
 )
 from tunefree.losses.objectives import Objective
@@ -73,14 +75,14 @@ class Decomposition:
         used = {index for rule in self._rules for index in rule.places}
         return PoolTerms(self.pool, used, self.terms, self.reference)
 
-    @property
-    def reference_rows(self) -> Block:
-        """The rows of the reference; a ModelError if there are none."""
-        if self.reference.rows is None:
+    def reference_rows(self, most: int = MOST_ROWS) -> Block:
+        """At most ``most`` rows of the reference, evenly spaced; a ModelError if there are none."""
+        rows = self.reference.rows
+        if rows is None:
             raise ModelError(
                 "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
             )
-        return self.reference.rows
+        return rows_at(rows, evenly_spaced(n_rows(rows), most))
 
     @cached_property
     def _copy(self) -> Model:
