@@ -37,23 +37,19 @@ class Predictor:
         Class labels, in the order of probabilities. Only for classifiers.
     """
 
-    classes_: np.ndarray
-
     def __init__(self, trained: Any) -> None:
         self._model, self._encoder, self._turn = trained.model, trained.encoder, Turn()
         if self._model.task == "classification":
             labels = self._model.classes
-            self.classes_ = np.array(labels, None if len({*map(type, labels)}) == 1 else object)
-            self._order = np.argsort(self.classes_) if self.classes_.dtype != object else np.arange(len(labels))
-            self.classes_ = self.classes_[self._order]
+            self._labels = np.array(labels, None if len({*map(type, labels)}) == 1 else object)
+            self._order = np.argsort(self._labels) if self._labels.dtype != object else np.arange(len(labels))
+            self.classes_ = self._labels[self._order]
 
     def predict(self, rows: Any, exposure: Any = None) -> np.ndarray:
         """Predict the label, or number, of each row; ``exposure`` (n,) are exposures of the rows, for rates."""
         margins = self._margins(rows)
         if self._model.task == "classification":
-            ranks = np.empty(len(self._order), np.int64)
-            ranks[self._order] = np.arange(len(self._order))
-            labels: np.ndarray = self.classes_[ranks[chosen(margins)]]
+            labels: np.ndarray = self._labels[chosen(margins)]
             return labels
         numbers: np.ndarray = self._model.responses(margins)
         return numbers if exposure is None else np.minimum(numbers * _checked(exposure, len(numbers)), MOST)

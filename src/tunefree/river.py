@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse
+from tunefree.core.rows import Block, sparse, table
 from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
 from tunefree.pool.model import Model
@@ -98,11 +98,9 @@ class _Columns:
             features += [self.numbers[name] for name in present]
             values += [row[name] for name in present]
             pointers.append(len(values))
-        as_array, late_features = np.array(numbers, np.float64).reshape(len(rows), -1), [*self.numbers.values()]
-        columns, code_columns = np.arange(1, len(dense) + 1, dtype=np.int32), np.arange(codes.shape[1], dtype=np.int32)
-        words = np.array(pointers), np.array(features, np.int32), np.array(values)
-        as_late = np.array(late_features[len(dense) :], np.int32)  # ascending
-        return Block(as_array, columns, codes, code_columns, *words, 1.0, True, as_late)
+        late_features = [*self.numbers.values()][len(dense) :]  # ascending
+        words = sparse(pointers, features, values)
+        return table(numbers, np.arange(1, len(dense) + 1), codes, words, late=late_features)
 
 
 class _Learner:
@@ -110,13 +108,8 @@ class _Learner:
 
     _target: Callable[[Any], Any]
     _task: str
-
-    def _learn(self, rows: list[dict[Any, Any]], targets: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _predict(self, rows: list[dict[Any, Any]]) -> np.ndarray:
-        """Return margins (n, K), or predicted targets (n, 1)."""
-        raise NotImplementedError
+    _learn: Any  # learns rows, dicts of cells, and their targets
+    _predict: Any  # returns margins (n, K) of rows, or predicted targets (n, 1)
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         self._learn([_cells(x)], [self._target(y)])

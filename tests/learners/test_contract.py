@@ -72,11 +72,11 @@ def drawn(seed, n, d):
 @by_learner
 @given(data=st.data())
 def test_agrees_with_the_paper(name, data):
-    stream = data.draw(streams(scales=20 if TRAITS[name].well_conditioned else 5))
+    stream = data.draw(streams(scales=5 if name == "adagrad" else 20))  # its first slope may be a rounding error
     d = stream.X.shape[1]
     state = ALL[name](d + 1, stream.n_outputs, **known_dimension(name, d))
     state, _, margins, _ = run(state, stream.objective, as_dense(stream.X), stream.y, stream.weight, stream.n_outputs)
-    second = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
+    second = {"curvature": naive_curvature(stream)} if name == "newton" else {}
     expected, last = TWINS[name](stream.X, naive_slope(stream), stream.n_outputs, stream.weight, **second)
     if stream.n_outputs > 1 and not stream.objective.is_softmax:  # on the hinge's kink a rounding decides on the slope
         assume((np.abs(np.abs(expected) - 1.0) > 1e-12).all())
@@ -88,13 +88,10 @@ def test_agrees_with_the_paper(name, data):
 
 @by_learner
 def test_settings_are_those_of_the_paper(name):
-    settings = {
-        key: 0.9 * setting.default
-        for key, setting in inspect.signature(TWINS[name]).parameters.items()
-        if isinstance(setting.default, float)
-    }
+    parameters = inspect.signature(TWINS[name]).parameters.items()
+    settings = {key: 0.9 * setting.default for key, setting in parameters if isinstance(setting.default, float)}
     stream = drawn(0, 40, 3)
-    second = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
+    second = {"curvature": naive_curvature(stream)} if name == "newton" else {}
     expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight, **second, **settings)
     state = ALL[name](4, 1, **known_dimension(name, 3), **settings)
     margins = run(state, LOGISTIC, as_dense(stream.X), stream.y, stream.weight, 1)[2]
@@ -116,7 +113,7 @@ def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name
 
 
 # The twins of the others take the rounds' weights in the place of bounds.
-TWINS_WITH_BOUNDS = [n for n in LEARNERS if not TRAITS[n].second_order and n not in ("nag", "kt")]
+TWINS_WITH_BOUNDS = [n for n in LEARNERS if n not in ("newton", "nag", "kt")]
 SQUARE = Objective("classification", losses.Square())
 
 
@@ -197,7 +194,7 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     np.testing.assert_array_equal(*both)
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_slopes])
+@pytest.mark.parametrize("name", ["cocob-original", "nag"])
 @given(stream=streams(scales=0), exponent=st.integers(-60, 60))
 def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, exponent):
     scaled = np.ldexp(stream.weight, exponent)

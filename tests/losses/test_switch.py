@@ -188,7 +188,7 @@ def test_a_loss_is_registered_for_its_tasks():
     losses.register("bare", Bare, "regression")
     with pytest.raises(ModelError, match="put @loss_class of tunefree.losses.contract before the class"):
         losses.loss_of("regression", "bare")
-    with pytest.raises(ModelError, match="the zero loss has no parameter"):
+    with pytest.raises(ModelError, match="too many parameters; write zero"):
         losses.loss_of("regression", "zero:3")
     for arguments, message in (
         (("hinge", Zero, "regression"), "a loss 'hinge' already"),

@@ -248,7 +248,7 @@ def packed_symbol_of(declaration: Declaration) -> str:
     return f"{symbol_of(declaration)}.packed"
 
 
-def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
+def check_symbols(module: Any, parts: Iterable[Declaration]) -> None:
     """Reject code that calls functions outside the C library and the parts: linking it would abort the process."""
     declared = {function.name for function in module.functions if function.is_declaration}
     declared |= {variable.name for variable in module.global_variables if variable.is_declaration}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Self, TypeVar
 
@@ -53,29 +53,25 @@ def described(group: type[Described]) -> type[Described]:
     return group
 
 
-def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
-    """A decorator that adds descriptions of arguments, by name, to the docstring of a method.
+def with_arguments(method: Described, descriptions: Mapping[str, str]) -> Described:
+    """Add descriptions of arguments, by name, to the docstring of a method.
 
     A return annotation ``Self`` is described as ``self``.
 
-    >>> @with_arguments({"X": "X : array-like\\n    Rows."})
-    ... def fit(self, X):
+    >>> def fit(self, X):
     ...     '''Fit.'''
-    >>> fit.__doc__.splitlines()
+    >>> with_arguments(fit, {"X": "X : array-like\\n    Rows."}).__doc__.splitlines()
     ['Fit.', '', 'Parameters', '----------', 'X : array-like', '    Rows.']
     """
-
-    def decorated(method: Any) -> Any:
-        sections, names = sections_of(method.__doc__), list(inspect.signature(method).parameters)
-        method_entries = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
-        entries = [*(descriptions[name] for name in names if name in descriptions), *filter(None, method_entries)]
-        sections["Parameters"] = "\n".join(sorted(entries, key=lambda text: names.index(text.split(" : ")[0])))
-        if inspect.signature(method).return_annotation in ("Self", Self):
-            sections["Returns"] = "self"
-        method.__doc__ = _joined(sections)
-        return method
-
-    return decorated
+    signature, sections = inspect.signature(method), sections_of(method.__doc__)  # type: ignore[arg-type]
+    names = list(signature.parameters)
+    method_entries = map(str.rstrip, re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", "")))
+    entries = [*(descriptions[name] for name in names if name in descriptions), *filter(None, method_entries)]
+    sections["Parameters"] = "\n".join(sorted(entries, key=lambda text: names.index(text.split(" : ")[0])))
+    if signature.return_annotation in ("Self", Self):
+        sections["Returns"] = "self"
+    method.__doc__ = _joined(sections)
+    return method
 
 
 def sections_of(docstring: str | None) -> dict[str, str]:

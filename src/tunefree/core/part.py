@@ -138,10 +138,9 @@ class _Number(Declared):
 class _Child(Declared):
     """A field that is a part, a learner or a NamedTuple of arrays; or a list or a dict with string keys of these.
 
-    ``kind`` is the class, or a function of the header of the owner, the header of the child and its position that
-    returns the class. ``make`` creates a blank child from the owner and the header of the child; the default is the
-    child that the owner's constructor created, or a new instance. ``axes`` are names or lengths of axes of learners and
-    NamedTuples.
+    ``kind`` is the class, or a function of the headers of the owner and the child that returns it. ``make`` creates a
+    blank child from the owner and the header of the child; the default is the child that the owner's constructor
+    created, or a new instance. ``axes`` are names or lengths of axes of learners and NamedTuples.
     """
 
     def __init__(
@@ -169,7 +168,7 @@ class _Child(Declared):
         kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
         check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
         for position, child_header in _children_of(value, self.is_many):
-            child_kind = self._kind_of(header, child_header, position)
+            child_kind = self._kind_of(header, child_header)
             declared |= declared_arrays(child_kind, child_header, _subkey(key, position), axes | self.axes)
 
     def restored(self, owner: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
@@ -184,8 +183,8 @@ class _Child(Declared):
             return children[""]
         return list(children.values()) if isinstance(value, list) else children
 
-    def _kind_of(self, header: dict[str, Any], child_header: Any, position: str) -> Any:
-        return self.kind if isinstance(self.kind, type) else self.kind(header, child_header, position)
+    def _kind_of(self, header: dict[str, Any], child_header: Any) -> Any:
+        return self.kind if isinstance(self.kind, type) else self.kind(header, child_header)
 
     def _blank_of(self, owner: Any, header: dict[str, Any], child_header: Any, position: str) -> Any:
         """The object to fill from a file; a NamedTuple class itself, as it is instantiated later."""
@@ -194,7 +193,7 @@ class _Child(Declared):
         current = None if isinstance(owner, type) else getattr(owner, self.name, None)
         if self.is_many:
             current = current[int(position)] if isinstance(current, list) and int(position) < len(current) else None
-        kind = self._kind_of(header, child_header, position)
+        kind = self._kind_of(header, child_header)
         return current if current is not None else kind if hasattr(kind, "_fields") else kind()
 
 

@@ -51,14 +51,9 @@ def save(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: di
     >>> load(name)
     ({'weights': array([0., 1., 2.])}, {'task': 'regression'})
     """
-    write(path, arrays, json.dumps(header, sort_keys=True, allow_nan=False))
-
-
-def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], text: str) -> None:
-    """Write arrays and a header in JSON text, see :func:`save`."""
     digest = hashlib.sha256()
     with whole_file(Path(path)) as file:
-        for chunk in _chunks_of_file(arrays, text):
+        for chunk in _chunks_of_file(arrays, json.dumps(header, sort_keys=True, allow_nan=False)):
             digest.update(chunk)
             file.write(chunk)
         file.write(digest.digest())

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import check, parameter
-from tunefree.core.registry import Registry
+from tunefree.core.registry import load
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.core.signals import deferred
 from tunefree.estimators import tables, validation
@@ -28,7 +28,6 @@ from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
-from tunefree.explanation.members import evenly_spaced
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import IN_MEMORY
@@ -43,8 +42,6 @@ from tunefree.training.callbacks import Callback, checked
 from tunefree.training.one_pass import blank, end, one_pass
 from tunefree.training.rises import drifts_of
 
-# The report package imports the estimators, so it is imported lazily.
-REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
 MOST_NUMBERS = 2**28  # limit on the size of the array that ``explain`` returns
 
 
@@ -278,25 +275,19 @@ class OnlineEstimator(Saving, BaseEstimator):
             progress = replace(trained.progress, class_rows=[])  # records of rows of files are not continued
             self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
-    def _block_results(self, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None) -> np.ndarray:
-        """Apply ``compute`` to the model and blocks of rows, and to ``exposures_of(n_rows)`` if it is given."""
+    def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         with self._turn():
-            X = validation.features(self, X)
-            exposures = None if exposures_of is None else exposures_of(n_rows(X))
-            return self._by_blocks(X, partial(compute, self._learned.model), exposures)
+            return self._by_blocks(validation.features(self, X), self._learned.model.predict)
 
-    def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], exposures: Any = None) -> np.ndarray:
-        """Apply ``compute`` to blocks of some thousand rows, and to their exposures if there are any."""
+    def _by_blocks(self, X: Block, compute: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        """Apply ``compute`` to blocks of some thousand rows, and to the same rows of further arrays."""
         results = []
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
-            exposed = [] if exposures is None else [exposures[start:stop]]
-            results.append(compute(self._with_intercept(part(X, start, stop)), *exposed))
+            block = self._with_intercept(part(X, start, stop))
+            results.append(compute(block, *(array[start:stop] for array in arrays)))
         return np.concatenate(results)
-
-    def _predictions(self, X: Any) -> np.ndarray:
-        return self._block_results(X, lambda model, block: model.predict(block))
 
     @property
     def progressive_loss_(self) -> float:
@@ -355,7 +346,6 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> bool(np.allclose(contributions.to_pandas().sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
-        check_is_fitted(self)
         with self._lock():
             decomposition, rows = decomposition_of(self), X
             X = validation.features(self, X)
@@ -364,7 +354,7 @@ class OnlineEstimator(Saving, BaseEstimator):
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
             contributions = decomposition.contributions(self._with_intercept(X))
             if hasattr(self, "_sorted"):
-                contributions = self._sorted(contributions.reshape(-1, n_outputs)).reshape(contributions.shape)
+                contributions = self._sorted(contributions)
         if as_shap:
             return _as_shap(contributions, names[1:], rows, getattr(self, "classes_", None))
         term_columns = [pa.array(contributions[:, term].reshape(-1)) for term in range(len(names))]
@@ -385,7 +375,6 @@ class OnlineEstimator(Saving, BaseEstimator):
         The importance of a column is the increase of the mean loss when the column is permuted, measured on rows that
         the trees have not learned; negative values become 0. Single linear learners, which keep no rows, have none.
         """
-        check_is_fitted(self)
         try:
             ranked = importance(decomposition_of(self))
         except ModelError as error:
@@ -421,7 +410,8 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> "scinol2" in page.html
         True
         """
-        return REPORTS["page"](self.trained_, test, train, cost, class_)
+        page_of = load("tunefree.report.page:page_of")  # lazily, since the package of reports imports estimators
+        return page_of(self.trained_, test, train, cost, class_)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
@@ -524,10 +514,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model
-    rows = None
-    if X is not None:
-        X = validation.features(estimator, X)
-        rows = estimator._with_intercept(rows_at(X, evenly_spaced(n_rows(X))))
+    rows = None if X is None else estimator._with_intercept(validation.features(estimator, X))
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -173,11 +173,10 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         return super().__sklearn_is_fitted__() and len(self.classes_) > 0
 
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
-        """Reorder columns from the model's order of classes to that of ``classes_``; a single one changes sign."""
-        model = self._learned.model
-        order = [model.classes.index(label) for label in self.classes_.tolist()]
-        if columns.shape[1] > 1:
-            return columns[:, order]
+        """Reorder the last axis from the model's classes to ``classes_``; a single column changes sign."""
+        order = [self._learned.model.classes.index(label) for label in self.classes_.tolist()]
+        if columns.shape[-1] > 1:
+            return columns[..., order]
         return -columns if order == [1, 0] else columns
 
     @documented

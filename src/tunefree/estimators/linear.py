@@ -47,8 +47,7 @@ class SingleLearner(OnlineEstimator):
             weights = linear_weights(self._learned.model, tables.feature_names(self)).weights
         except ModelError as error:
             raise AttributeError(str(error)) from None
-        ordered: Any = getattr(self, "_sorted", lambda columns: columns)
-        return np.array(ordered(weights))
+        return np.array(self._sorted(weights) if hasattr(self, "_sorted") else weights)
 
     @property
     def coef_(self) -> np.ndarray:

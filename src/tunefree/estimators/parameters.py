@@ -107,7 +107,7 @@ def estimator(kind: type[Estimator]) -> type[Estimator]:
 
 def documented(method: Any) -> Any:
     """Decorate a method: add descriptions of shared arguments to its docstring."""
-    return with_arguments(ARGUMENTS)(method)
+    return with_arguments(method, ARGUMENTS)
 
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:

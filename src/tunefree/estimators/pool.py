@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import DataError, warn
 from tunefree.core.parameters import require
-from tunefree.core.rows import Block
+from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
@@ -160,15 +160,20 @@ class PoolEstimator(OnlineEstimator):
             warn(str(finding._replace(remedy="leave it out of X")))
 
     def _by_level(
-        self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposures_of: Any = None
+        self, name: str, levels: Any, X: Any, compute: Callable[..., np.ndarray], exposure: Any = None
     ) -> np.ndarray:
         """Apply ``compute`` to the model, rows, predictions and levels (c,): (n, c, ...), or (n, ...) for one level."""
         checked = checked_parts(name, levels)
+        check_is_fitted(self)
 
-        def block_results(model: Any, block: Any, *exposed: np.ndarray) -> np.ndarray:
-            return compute(model, block, model.predict(block), checked, *exposed)
+        def block_results(block: Block, *exposures: np.ndarray) -> np.ndarray:
+            model = self._learned.model
+            return compute(model, block, model.predict(block), checked, *exposures)
 
-        results = self._block_results(X, block_results, exposures_of)
+        with self._turn():
+            X = validation.features(self, X)
+            exposures = [] if exposure is None else [self._checked_exposures(exposure, n_rows(X))]
+            results = self._by_blocks(X, block_results, *exposures)
         return results[:, 0] if np.ndim(levels) == 0 else results
 
     def __sklearn_tags__(self) -> Any:
@@ -316,8 +321,7 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets = self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class))
-        sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
+        sets = self._sorted(self._by_level("coverage", coverage, X, partial(class_sets, by_class=by_class)))
         if not as_labels:
             return sets
         if np.ndim(coverage) == 0:
@@ -412,7 +416,7 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
         """
         if quantiles is None:
             return super().predict(X, exposure=exposure)
-        return self._by_level("quantiles", quantiles, X, target_quantiles, partial(self._checked_exposures, exposure))
+        return self._by_level("quantiles", quantiles, X, target_quantiles, exposure)
 
     @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
@@ -442,4 +446,4 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        return self._by_level("coverage", coverage, X, target_intervals, partial(self._checked_exposures, exposure))
+        return self._by_level("coverage", coverage, X, target_intervals, exposure)

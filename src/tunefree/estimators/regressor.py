@@ -51,7 +51,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """Return validated float64 exposures (n,), or None; raise a ModelError if the loss takes none."""
         if exposure is None:
             return None
-        check_has_rates(loss_of("regression", self.loss), self.loss)
+        check_has_rates(self.loss)
         array = validation.numbers_of_rows("exposure", exposure, n_rows)
         _refuse(fault_of_exposures(array), "exposure")
         return array
@@ -63,8 +63,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")
-        needs_one = fault_of_targets(loss, np.full(1, -1.0)) is not None and not may_be_zero
-        if needs_one and not (y[weight > 0] > 0).any():
+        if has_log_link(loss) and not may_be_zero and not (y[weight > 0] > 0).any():
             problem = f"all targets are 0, of which the {self.loss} loss knows no mean"
             raise ValueError(f"y: {problem}; give rows with a target above 0")
         return (y, weight) if exposures is None else as_rates(loss, y.astype(np.float64), weight, exposures)

@@ -68,8 +68,6 @@ def _has_only_sparse_columns(X: Any) -> bool:
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     """Return whether X is converted by an encoder; with ``reset`` the estimator is fitted from scratch."""
     encoder = None if reset else estimator._encoder
-    if encoder is not None and not isinstance(encoder, TableEncoder):  # lines of text
-        return True
     roles = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and roles:
         raise DataError(f"{roles[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
@@ -178,21 +176,21 @@ def keys_of(estimator: Any) -> np.ndarray | None:
 
 
 @naming("tunefree.train", ROLES)
-def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array: bool = True) -> Block:
+def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Block:
     """Encode the rows of a table. With ``learning``, new categories and words become features.
 
     ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
     If rows to predict differ from the learned rows, one warning has a line for each difference.
     """
-    if not reset and estimator._encoder is not None and not isinstance(estimator._encoder, TableEncoder):
-        return _text_rows(estimator, X, learning)
     bad, is_table = Refused(), has_columns(X)
     if reset:
         reads_arrays = not is_table
         frame = np.asarray(X) if reads_arrays else X
     else:
-        encoder, reads_arrays = _known_encoder(estimator), estimator._encoder is None or estimator._reads_arrays
+        reads_arrays = estimator._encoder is None or estimator._reads_arrays
         as_array = as_array if estimator._encoder is None else estimator._as_array
+        # After arrays without missing numbers, the encoder is of numbers only.
+        encoder = estimator._encoder or TableEncoder([Number(name) for name in feature_names(estimator)])
         frame = X if is_table and not reads_arrays else _named_columns(estimator, encoder, X)
     chunks = read_frame(frame, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     first = next(chunks)
@@ -213,12 +211,6 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
-
-
-def _known_encoder(estimator: Any) -> TableEncoder:
-    """Return the encoder of a fitted estimator; after arrays without missing numbers, one of numbers only."""
-    encoder: TableEncoder | None = estimator._encoder
-    return TableEncoder([Number(name) for name in feature_names(estimator)]) if encoder is None else encoder
 
 
 def _named_columns(estimator: Any, encoder: TableEncoder, X: Any) -> dict[str, Any]:
@@ -352,7 +344,7 @@ def _is_numbers(encoder: TableEncoder) -> bool:
     return encoder.n_features == 1 + sum(len(column.dense_names()) for column in encoder.columns)
 
 
-def _text_rows(estimator: Any, X: Any, learning: bool) -> Block:
+def text_rows(estimator: Any, X: Any, learning: bool) -> Block:
     """Encode lines of text; svmlight models also take a matrix, whose column j has index j + 1, or j if from 0."""
     encoder = estimator._encoder
     is_table = sparse.issparse(X) or isinstance(X, (str, dict)) or hasattr(X, "columns")

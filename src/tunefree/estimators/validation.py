@@ -19,8 +19,10 @@ from tunefree.core.errors import nearest
 from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables
 from tunefree.estimators.tables import MOST_FEATURES, canonical
+from tunefree.generations.reservoir import GOLDEN, mixed
 from tunefree.pool.groups import digests as digests_of_labels
 from tunefree.pool.targets import is_missing
+from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows copied at a time, so that a reordered pass needs no copy of the table
@@ -74,6 +76,8 @@ def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False
         return row
     check_has_columns(X, tables.NAME)
     X = unmasked(X)
+    if not (reset or estimator._encoder is None or isinstance(estimator._encoder, TableEncoder)):
+        return tables.text_rows(estimator, X, learning)
     if tables.is_for_encoder(estimator, X, reset):
         return tables.encode(estimator, X, learning, reset, not stream)
     if reset:
@@ -121,12 +125,7 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def labelled(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    reset: bool,
-    stream: bool = False,
-    learning: bool = True,
+    estimator: Any, X: Any, y: Any, reset: bool, stream: bool = False, learning: bool = True
 ) -> tuple[Block, np.ndarray]:
     """Return X as by :func:`features`, and y as a validated (n,) array; with ``reset`` store the name of y, too."""
     if reset:
@@ -356,8 +355,5 @@ def target_digests(y: np.ndarray) -> np.ndarray:
 
 
 def _mixed(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return a 64-bit hash of each value and the key of its column; 0 for a value of 0 (splitmix64's finaliser)."""
-    bits = values.view(np.uint64) ^ (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return np.where(values == 0.0, np.uint64(0), bits ^ (bits >> np.uint64(31)))
+    """Return a 64-bit hash of each value and the key of its column; 0 for a value of 0."""
+    return np.where(values == 0.0, np.uint64(0), mixed(values.view(np.uint64) ^ (keys.astype(np.uint64) * GOLDEN)))

@@ -24,17 +24,19 @@ from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import (
     CONSTANT,
+    MOST_ROWS,
     LinearTerms,
     Member,
     Part,
     PoolTerms,
     Reference,
     Terms,
+    evenly_spaced,
     unit_and_centre,
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.pool.contexts import FOLLOWING, KNOWN, NEW, by_context
+from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
@@ -70,17 +72,17 @@ class Decomposition:
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        indices = sorted({index for rule in self._rules for index in rule.places})
-        return PoolTerms(self.pool, indices, self.terms, self.reference)
+        used = {index for rule in self._rules for index in rule.places}
+        return PoolTerms(self.pool, used, self.terms, self.reference)
 
-    @property
-    def reference_rows(self) -> Block:
-        """The rows of the reference; a ModelError if there are none."""
-        if self.reference.rows is None:
+    def reference_rows(self, most: int = MOST_ROWS) -> Block:
+        """At most ``most`` rows of the reference, evenly spaced; a ModelError if there are none."""
+        rows = self.reference.rows
+        if rows is None:
             raise ModelError(
                 "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
             )
-        return self.reference.rows
+        return rows_at(rows, evenly_spaced(n_rows(rows), most))
 
     @cached_property
     def _copy(self) -> Model:
@@ -140,14 +142,10 @@ class ContextRule(NamedTuple):
     @classmethod
     def of(cls, pool: Any, number: int) -> ContextRule:
         """Return the rule of the context with this number in a pool."""
-        context, is_over = pool.predicting(number), pool.has_finished
-        is_base, context = context is None, pool.contexts[NEW] if context is None else context
-        is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING
-        indices = context.frozen.places if is_frozen else list(range(len(pool.members.names)))
-        mixture = context.frozen.mixture if is_frozen else context.mixture
-        rule = Rule.of(mixture, is_over, is_base or (is_frozen and context.frozen.choice == 1))
+        mixture, places, is_base = mixing_of(pool, number, pool.has_finished)
+        indices = list(range(len(pool.members.names))) if places is None else places
         active = [k for k, index in enumerate(indices) if index in pool.members.places_awake]
-        return cls([indices[k] for k in active], rule.restricted(active))
+        return cls([indices[k] for k in active], Rule.of(mixture, pool.has_finished, is_base).restricted(active))
 
 
 class Line:

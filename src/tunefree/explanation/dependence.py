@@ -15,10 +15,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, nearest
 from tunefree.core.registry import names_in
-from tunefree.core.rows import Block, n_rows, rows_at, together
+from tunefree.core.rows import Block, n_rows, together
 from tunefree.explanation.decomposition import Decomposition, output_of
 from tunefree.explanation.importance import Importance, importance, margin_name
-from tunefree.explanation.members import evenly_spaced
 from tunefree.stream.layout import CODES, MISSING, NUMBERS, Layout, Part
 
 GRID_POINTS = 24  # points of a numeric curve
@@ -103,8 +102,7 @@ def picture(
             "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
             " words or hashed features, which cannot be drawn"
         )
-    rows = decomposition.reference_rows
-    rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
+    rows = decomposition.reference_rows(MOST_ROWS)
 
     def margins(rows: Block) -> np.ndarray:
         return sign * decomposition.margins(rows)[:, outputs]
@@ -149,7 +147,7 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
         label = model.classes[-1] if target is None else target
         output, sign = output_of(model.classes, model.n_outputs, label)
         return [output], [str(label)], sign
-    predicted = decomposition.margins(decomposition.reference_rows).argmax(axis=1)
+    predicted = decomposition.margins(decomposition.reference_rows()).argmax(axis=1)
     often = np.argsort(-np.bincount(predicted, minlength=model.n_outputs), kind="stable")[:MOST_CLASSES]
     outputs = sorted(often.tolist())
     return outputs, [str(model.classes[k]) for k in outputs], 1.0
@@ -195,7 +193,7 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
 
     Words and hashed features have no axis.
     """
-    rows, layout = decomposition.reference_rows, decomposition.layout
+    rows, layout = decomposition.reference_rows(), decomposition.layout
     kind = layout.parts[part].kind
     if kind == CODES:
         indices = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]

@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 
-from tunefree.core.rows import n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import evenly_spaced
 from tunefree.generations.generation import Birth, Generation
@@ -118,8 +117,7 @@ def _ranked(terms: np.ndarray, names: list[str], rises: Iterable[tuple[float, fl
 
 
 def _by_contributions(decomposition: Decomposition, output: int | None) -> Importance:
-    rows = decomposition.reference_rows
-    rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
+    rows = decomposition.reference_rows(MOST_ROWS)
     outputs = slice(None) if output is None else slice(output, output + 1)
     sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
     with np.errstate(over="ignore"):

@@ -260,22 +260,20 @@ class LinearModelTerms:
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """Return the parts of rows (n, c)."""
-        centred = design(columns, *self.model[:4]) - self.means
-        return [self._part(centred, weights) for weights in self.model.weights]
-
-    def _part(self, centred: np.ndarray, weights: np.ndarray) -> Part:
-        """Return the part of a model with weights (d, k)."""
-        weights = np.clip(weights, -MOST_SQUARED, MOST_SQUARED)
-        terms = np.einsum("nd,dk,dt->ntk", centred, weights, self.indicators, optimize=True)
-        return Part(self.means @ weights, terms)
+        centred, parts = design(columns, *self.model[:4]) - self.means, []
+        for weights in self.model.weights:
+            weights = np.clip(weights, -MOST_SQUARED, MOST_SQUARED)
+            terms = np.einsum("nd,dk,dt->ntk", centred, weights, self.indicators, optimize=True)
+            parts.append(Part(self.means @ weights, terms))
+        return parts
 
 
 class PoolTerms:
-    """The parts of the active members of a pool at some indices of its mixture."""
+    """The parts of the members of a pool at some indices of its mixture."""
 
-    def __init__(self, pool: Any, places: list[int], terms: Terms, reference: Reference) -> None:
+    def __init__(self, pool: Any, used: set[int], terms: Terms, reference: Reference) -> None:
         members = self.members = pool.members
-        self.pool, self.used = pool, set(places) & set(members.places_awake)
+        self.pool, self.used = pool, used
         self.linear = LinearTerms(members.linear, terms, reference.rows)
         self.generations: list[tuple[Any, ...]] = []  # clock, kind, age and generation, with its columns and terms
         for clock, kind, age, generation in members.generations():

@@ -31,7 +31,7 @@ from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT
 from tunefree.mixing.gradients import Rule
 from tunefree.pool.calibration import Calibration
-from tunefree.pool.contexts import FOLLOWING, KNOWN
+from tunefree.pool.contexts import KNOWN, mixing_of
 from tunefree.pool.slots import Slot
 from tunefree.stream.formats import TABLE
 
@@ -129,12 +129,10 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
 
 def _rule(pool: Any, places: list[int | None]) -> Rule:
     """The rule for predicting future rows, for members in the order of these places."""
-    context = pool.predicting(pool.contexts.index(pool.context))
-    if not pool.has_finished or context.frozen.choice == FOLLOWING:
-        return _spread(Rule.of(context.mixture, pool.has_finished), places)
-    places_as_born = context.frozen.places
-    rule = Rule.of(context.frozen.mixture, True, is_base=context.frozen.choice != 0)
-    return _spread(rule, [places_as_born.index(place) if place in places_as_born else None for place in places])
+    mixture, frozen_places, is_base = mixing_of(pool, pool.contexts.index(pool.context), pool.has_finished)
+    if frozen_places is not None:
+        places = [frozen_places.index(place) if place in frozen_places else None for place in places]
+    return _spread(Rule.of(mixture, pool.has_finished, is_base), places)
 
 
 def _spread(rule: Rule, places: list[int | None]) -> Rule:

@@ -73,7 +73,7 @@ class Generation(Part):
         write=lambda part, saved: setattr(part, "model", saved.trees() if isinstance(saved, PackedTrees) else saved),
     )
     living: list[Any] = children(
-        lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
+        lambda _, header: FrozenLeaves if "largest" in header else LivingLeaves,
         LEARNED,
         make=lambda generation, header: generation.blank_leaves(header),
     )

@@ -55,9 +55,7 @@ class AdaGrad(PlainLearner):
     )
     margin = single("scale.margin of the latest round")
     eta = setting(0.5, "rate, in units of scale.margin")
-    # The first step has the same length however small the slope is. Where large margins cancel, or the margin of a
-    # hinge loss is large, the slope is a rounding error.
-    traits = Traits(rate="eta", well_conditioned=False, can_replay=True)
+    traits = Traits(rate="eta", can_replay=True)
 
     def predict(state, row, scale, margins):
         state.margin[0] = scale.margin

@@ -30,7 +30,6 @@ class Traits(NamedTuple):
 
     classifies_only: bool = False  # for classes only: it uses only the sign of a slope
     margins_are_log_odds: bool = True  # with the logistic loss; if not, probabilities are learned from the margins
-    second_order: bool = False  # it uses the second derivative of the loss
     can_be_averaged: bool = True  # a coordinate does not change in rounds without its feature, so that the average of
     #   the iterates costs only the non-zeros of a row
     rate: str | None = None  # the name of the setting that is a step size, which users have to tune
@@ -40,11 +39,8 @@ class Traits(NamedTuple):
     #   slopes clipped at the steepest slope so far
     invariant_to_scale_of: str = "nothing"  # "each feature", or "all features alike", may be multiplied by a constant
     #   without changing a prediction
-    invariant_to_slopes: bool = False  # multiplying all slopes and their bounds by a constant changes no prediction
     can_replay: bool = False  # ``replay`` learns a feature that was left out of a row exactly as the row would have
     theorem: str = ""  # the theorem that bounds its regret, see ``regret_bound``
-    well_conditioned: bool = True  # rounding errors stay small with features scaled by 2^-20 to 2^20; if not, with
-    #   features scaled by 2^-5 to 2^5
 
 
 class Scale(NamedTuple):
@@ -56,7 +52,7 @@ class Scale(NamedTuple):
 
 
 class Learner(State):
-    """A learner: its fields, its traits, and the functions that follow.
+    """A learner: its fields, its traits, and the functions that follow; ``docs/extending/learner.md`` has an example.
 
     Parameters
     ----------
@@ -64,33 +60,6 @@ class Learner(State):
         Capacity in features and outputs.
     **settings : float
         Values of the settings that differ from their defaults.
-
-    Examples
-    --------
-    >>> from tunefree.core.fields import per_coordinate, setting
-    >>> from tunefree.core.rows import Row
-    >>> class FixedRate(Learner):
-    ...     weights = per_coordinate("w_i")
-    ...     eta = setting(0.5, "step size")
-    ...     traits = Traits(rate="eta")
-    ...     def predict(state, row, scale, margins):
-    ...         margins[:] = 0.0
-    ...         for e in range(len(row.indices)):
-    ...             for k in range(len(margins)):
-    ...                 margins[k] += state.weights[row.indices[e], k] * row.values[e]
-    ...     def update(state, row, gradient, curvature):
-    ...         for e in range(len(row.indices)):
-    ...             for k in range(len(gradient)):
-    ...                 state.weights[row.indices[e], k] -= state.eta[0] * gradient[k] * row.values[e]
-    ...     def coordinate(state, j, k):
-    ...         return state.weights[j, k]
-    ...     def magnitude(state, j):
-    ...         return 1.0
-    >>> state, row, margins = FixedRate(3, eta=0.25), Row(np.array([0, 2]), np.array([1.0, 4.0])), np.zeros(1)
-    >>> state.update(row, np.array([-1.0]), np.zeros(1))
-    >>> state.predict(row, Scale(1.0, 1.0, 1.0), margins)
-    >>> margins, state.coordinate(2, 0)
-    (array([4.25]), np.float64(1.0))
     """
 
     traits: ClassVar[Traits] = Traits()

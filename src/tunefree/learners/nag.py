@@ -34,7 +34,7 @@ class NAG(ScaledLearner):
     margin = single("scale.margin of the latest round", start=1.0)
     left_out = single("entries that are left out of the row to come", is_saved=False)
     eta = setting(0.5, "step size, in units of scale.margin")
-    traits = Traits(rate="eta", invariant_to_scale_of="each feature", invariant_to_slopes=True, can_replay=True)
+    traits = Traits(rate="eta", invariant_to_scale_of="each feature", can_replay=True)
 
     def predict(state, row, scale, margins):
         if scale.weight > 0.0:

@@ -54,7 +54,7 @@ class Newton(Learner):
     natural = single("natural loss of the latest round")
     variance = setting(1.0, "prior variance of a weight, in units of scale.margin and of the natural slope")
     axes_of_files: ClassVar = {FEATURE: SIDE}  # files contain as many features as the matrices
-    traits = Traits(can_be_averaged=False, second_order=True, can_replay=True)
+    traits = Traits(can_be_averaged=False, can_replay=True)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
         super().__init__(self.lengths(n_features, n_outputs)[SIDE], n_outputs, **settings)

@@ -37,8 +37,6 @@ _OTHERS |= dict.fromkeys(
     ("logloss", "log_loss", "binary", "multiclass", "cross_entropy", "crossentropy", "multiclassova"), "logistic"
 )
 _OTHERS |= {"pinball": "quantile:TAU", "mape": "absolute", "fair": "huber", "count": "poisson"}
-# Messages for losses that require a parameter.
-_NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
 # Modules whose losses are attributes of this one. No module may be named like a loss: importing it sets an attribute.
 _FILES = ("tunefree.losses.classification", "tunefree.losses.regression", "tunefree.losses.deviances")
 
@@ -149,11 +147,10 @@ def loss_of(task: str, name: str | None) -> Any:
         fits_task = hint is None or hint.partition(":")[0] in known
         remedy = "" if hint is None else f"did you mean {hint}{'' if fits_task else ', which is of another `task`'}? "
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; {remedy}choose one of {', '.join(known)}")
-    if kind in _NEEDED and not parameters:
-        raise ModelError(f"loss {name!r}: {_NEEDED[kind]}")
+    if kind == "quantile" and not parameters:
+        remedy = "write quantile:TAU, such as quantile:0.5 for the median"
+        raise ModelError(f"loss {name!r}: its level is missing; {remedy}")
     expected = _USAGES[kind].parameters
-    if parameters and not expected:
-        raise ModelError(f"the {kind} loss has no parameter; write {kind}")
     if len(parameters) > len(expected):
         raise ModelError(f"loss {name!r} has too many parameters; write {':'.join([kind, *expected])}")
     try:

@@ -16,7 +16,6 @@ from tunefree.losses import kind_of
 from tunefree.losses.contract import has_log_link
 
 NAMES = ("poisson", "gamma", "tweedie")
-LOG_LINK = "poisson, gamma or tweedie"
 
 
 class Fault(NamedTuple):
@@ -45,13 +44,11 @@ def logarithm_of_few(events: Any, total: Any) -> Any:
     return np.log1p(2.0 * np.minimum(events, LARGEST)) - np.log1p(2.0 * np.minimum(total, LARGEST))
 
 
-def check_has_rates(loss: Any, name: str | None) -> None:
+def check_has_rates(name: str | None) -> None:
     """Raise a ModelError if predictions of a loss are not logarithms, so that exposures do not apply."""
-    if not has_log_link(loss):
-        raise ModelError(
-            f"`exposure` is for losses of counts and amounts{f', not for {name}' if name else ''}; "
-            f"pass `loss` {LOG_LINK}, or leave `exposure` out"
-        )
+    if not has_rates(name):
+        problem = f"`exposure` is for losses of counts and amounts{f', not for {name}' if name else ''}"
+        raise ModelError(f"{problem}; pass `loss` poisson, gamma or tweedie, or leave `exposure` out")
 
 
 def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:

@@ -237,7 +237,7 @@ class Plan(Parameters):
             if self.task is None:
                 object.__setattr__(self, "task", "regression")
         elif self.exposure is not None:
-            check_has_rates(losses.loss_of("regression", None), self.loss)
+            check_has_rates(self.loss)
 
     def _check_names(self) -> None:
         """Raise an error for an unknown learner."""

@@ -28,7 +28,7 @@ class CoCoBOriginal(Learner):
     gradients = per_coordinate("theta_i: minus the sum of gradients")
     rewards = per_coordinate("R_i", parity=EVEN)
     bets = per_coordinate("w_i in the latest round with feature i", is_saved=False)
-    traits = Traits(invariant_to_slopes=True, can_replay=True)
+    traits = Traits(can_replay=True)
 
     def predict(state, row, scale, margins):
         for e in range(len(row.indices)):
