@@ -40,6 +40,12 @@ def string_array(values: Sequence[str]) -> Any:
     )
 
 
+def strings_of(text: np.ndarray, ends: np.ndarray, arrow_type: Any = pa.large_string()) -> Any:  # noqa: B008
+    """An Arrow array of strings or bytes, from their concatenated bytes and their end offsets."""
+    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
+    return pa.Array.from_buffers(arrow_type, len(ends), buffers)
+
+
 def to_batch(table: Any) -> Any:
     """A table as one record batch."""
     arrays = [column.combine_chunks() for column in table.columns]

@@ -30,6 +30,7 @@ from tunefree.stream.arrays import (
     number_array,
     plain_numbers,
     string_array,
+    strings_of,
     to_booleans,
     to_numpy,
 )
@@ -79,7 +80,7 @@ def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: n
     ends = np.cumsum(sizes + len(prefix_bytes))
     names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     copy_parts(prefix_bytes, text, starts, sizes, names)
-    return array_of_names(names, ends)
+    return strings_of(names, ends)
 
 
 @compiled
@@ -99,12 +100,6 @@ def copy_parts(
         for i in range(sizes[k]):
             written[place + i] = text[starts[k] + i]
         place += sizes[k]
-
-
-def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
-    """An Arrow array of names, from their concatenated UTF-8 bytes and their end offsets."""
-    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
-    return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
 
 
 class Codes(NamedTuple):

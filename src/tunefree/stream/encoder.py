@@ -323,9 +323,9 @@ class TableEncoder:
         """
         columns_before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._roles(), *(column.name for column in columns_before)]
             na_values = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, na_values, self.typed)
+            names = unknown(self, chunk.data.schema.names)
+            self.columns += self.further.columns(chunk, names, na_values, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -394,8 +394,7 @@ class TableEncoder:
         chunk_names = set(names)
         present = {column.name: column.kind for column in self.columns if column.name in chunk_names}
         if absent and not (chunk.optional and present):
-            known = {*self._roles(), *(column.name for column in self.columns)}
-            remedy = renamed(absent, [name for name in names if name not in known])
+            remedy = renamed(absent, unknown(self, names))
             remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
             remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
@@ -408,10 +407,6 @@ class TableEncoder:
                 problem = f"{array.type} here, but the column was learned as {column.kind}"
                 raise DataError(problem, chunk.file, chunk.row, column.name, "give the column its type in training")
         return arrays_of_columns
-
-    def _roles(self) -> tuple[str | None, ...]:
-        """The names of the columns with a role instead of features."""
-        return self.target, self.weight, self.group, self.exposure
 
     def _absent(self, chunk: Chunk) -> list[str]:
         """The names of the columns, without later ones, that a chunk lacks."""

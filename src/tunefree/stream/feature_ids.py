@@ -13,8 +13,8 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, together, words_of
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import bytes_of, number_array, string_array
-from tunefree.stream.columns import Bags, Codes, Words, array_of_names
+from tunefree.stream.arrays import bytes_of, number_array, string_array, strings_of
+from tunefree.stream.columns import Bags, Codes, Words
 
 PIECE = 2**20  # bytes of texts whose words are in memory at a time
 FORGOTTEN = 8  # an eighth of the features is forgotten at a time
@@ -338,7 +338,7 @@ class FeatureNames:
         return names
 
     def _names(self) -> Any:
-        return array_of_names(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
+        return strings_of(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
 
     def columns(self) -> np.ndarray:
         """Return the column index of each name."""
@@ -356,9 +356,9 @@ class FeatureNames:
         if (int(ends[-1]) if len(ends) else 0) != len(text):
             raise ModelError("the names of features do not end with their text")
         try:
-            array_of_names(text, ends).validate(full=True)
+            strings_of(text, ends).validate(full=True)
         except pa.ArrowInvalid as error:
             raise ModelError(f"a name of a feature is not text in UTF-8 ({error})") from None
         names = cls()
-        names.add(array_of_names(text, ends), arrays["name_columns"])
+        names.add(strings_of(text, ends), arrays["name_columns"])
         return names

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.arrays import bytes_of, number_array, to_numpy
+from tunefree.stream.arrays import bytes_of, number_array, strings_of, to_numpy
 from tunefree.stream.batch import BadRows, Tally, no_rows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import TextFile, display_name
@@ -63,7 +63,7 @@ def shuffled(
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None
         names = tuple(TextFile(file, longest_line=MOST_LINE_BYTES) for file in files)
         format = "arrow" if source.kind == formats.TABLE else source.format
-        shuffled_source = Source(names, format, origin=origin, known=known, typed=source.typed)
+        shuffled_source = Source(names, format, origin=origin, known=known)
         try:
             yield shuffled_source
         except DataError as error:
@@ -105,8 +105,7 @@ def _rows_of(chunk: Any) -> Any:
     if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1
-        buffers = [None, pa.py_buffer(np.append(0, ends)), pa.py_buffer(data)]
-        lines = pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
+        lines = strings_of(data, ends, pa.large_binary())
         names, arrays, numbers = ["line"], [lines], chunk.row + np.arange(len(ends))
     else:
         names, arrays, numbers = chunk.data.schema.names, chunk.data.columns, row_numbers(chunk)

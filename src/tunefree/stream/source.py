@@ -42,7 +42,7 @@ class Source:
 
     ``column_types`` describes how later files write numbers and dates of columns that the model knows. If rows were
     moved, as by a shuffle, ``origin`` maps a file and row number to those of the user's data, and ``known`` is an
-    encoder with the columns of the data. ``typed`` is whether the format distinguishes strings of digits from numbers.
+    encoder with the columns of the data.
     """
 
     files: tuple[str, ...]
@@ -52,7 +52,6 @@ class Source:
     column_types: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
     origin: Callable[[str, int], tuple[str, int]] = as_named
     known: Any = None
-    typed: bool = True
 
     @property
     def kind(self) -> str:
@@ -114,8 +113,8 @@ class Source:
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
         """Create an encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
         if self.kind == formats.TABLE:
-            infer = encoder_of(self.kind).infer
-            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)
+            typed = self.format is None or formats.named(self.format).typed
+            return encoder_of(self.kind).infer(first, target, hash_bits=hash_bits, typed=typed, **column_options)
         if any(value for value in column_options.values() if value != ColumnTypes()):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
@@ -230,7 +229,7 @@ def open_source(
     applicable = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
     applicable += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
     _refuse([option for option in passed if option not in applicable], f"has no effect on {spec.name} files")
-    return Source(files, spec.name, None, delimiter, column_types, typed=spec.typed)
+    return Source(files, spec.name, None, delimiter, column_types)
 
 
 def _refuse(names: list[str], why: str) -> None:

@@ -33,7 +33,7 @@ class Options(NamedTuple):
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
     as_written: tuple[str, ...] = ()  # columns that are strings if they are names of folders
     ignored: tuple[str, ...] = ()  # columns that are left out
-    column_types: ColumnTypes | None = None  # declared types, which are not inferred
+    column_types: ColumnTypes = ColumnTypes()  # declared types, which are not inferred
     target: str | None = None  # a column that may be a name of folders
     na_values: tuple[str, ...] = ()  # further texts in JSON that mean a missing number
     grows: bool = True  # whether columns that are not in ``types`` are used
@@ -41,8 +41,13 @@ class Options(NamedTuple):
     @property
     def named(self) -> set[str]:
         """Columns of a model, and columns that a user names."""
-        types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
-        return {*self.types, *self.as_written, *self.ignored, *types.numeric, *types.as_written(()), *target}
+        target = () if self.target is None else (self.target,)
+        return {*self.types, *self.strings, *self.ignored, *self.column_types.numeric, *target}
+
+    @property
+    def strings(self) -> set[str]:
+        """Columns that are strings if they are names of folders."""
+        return {*self.as_written, *self.column_types.categorical, *self.column_types.dates(())}
 
 
 class TableReader(NamedTuple):
@@ -146,7 +151,6 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
 
 def _value(partition: Partition, options: Options) -> Any:
     """The value of a partition as an Arrow array: a number if all values are, and the column has no other type."""
-    as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
-    known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
+    known = options.types.get(partition.name, pa.string() if partition.name in options.strings else pa.float64())
     arrow_type = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
     return pa.nulls(1, arrow_type) if partition.text is None else string_array([partition.text]).cast(arrow_type)
