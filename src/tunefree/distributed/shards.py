@@ -72,10 +72,16 @@ class Shard(NamedTuple):
 
 
 def pieces_of(file: TextFile, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
-    """Cut a file into pieces."""
+    """Cut a text at line ends, and a Parquet file into row groups or equal parts of these; others are one piece."""
     if formats.named(format).text and plain_size(file) is not None:
         return _text_pieces(file, format, delimiter, cut)
-    return _whole_pieces(file, format, cut)
+    if format != "parquet":
+        return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
+    edges = [0]
+    for n in parquet_groups(file):
+        n_parts = -(-n // cut.most_rows)
+        edges += [edges[-1] + n * (part + 1) // n_parts for part in range(n_parts)]
+    return [Piece(file, Position(0, start, start), stop - start, stop - start) for start, stop in pairwise(edges)]
 
 
 def shards_of(source: Source, pieces: Sequence[Piece], cut: Cut) -> list[Shard]:
@@ -119,14 +125,3 @@ def _text_pieces(file: TextFile, format: str, delimiter: str | None, cut: Cut) -
         Piece(file.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
         for k, (start, end) in enumerate(pairwise(ends))
     ]
-
-
-def _whole_pieces(file: TextFile, format: str, cut: Cut) -> list[Piece]:
-    """Cut a Parquet file into row groups, or equal parts of these; any other file is one piece."""
-    if format != "parquet":
-        return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
-    edges = [0]
-    for n in parquet_groups(file):
-        n_parts = -(-n // cut.most_rows)
-        edges += [edges[-1] + n * (part + 1) // n_parts for part in range(n_parts)]
-    return [Piece(file, Position(0, start, start), stop - start, stop - start) for start, stop in pairwise(edges)]

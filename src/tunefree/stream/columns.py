@@ -117,29 +117,23 @@ class Codes(NamedTuple):
 class Words(NamedTuple):
     """The words of the texts of some rows; each occurs once in a row."""
 
-    counts: np.ndarray  # (n,) int64: number of words in each row
+    sizes: np.ndarray  # (n,) int64: number of words in each row
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
     names: NamesOf  # of the features of the keys
 
+    def row_words(self, start: int, stop: int) -> Words:
+        """The words of the rows from ``start`` up to ``stop``."""
+        first, last = int(self.sizes[:start].sum()), int(self.sizes[:stop].sum())
+        keys, values = self.keys[first:last], self.values[first:last]
+        return Words(self.sizes[start:stop], keys, values, lambda indices: self.names(indices + first))
 
-class Bags(NamedTuple):
-    """The words of each row of a chunk. They take more memory than the texts, so they are computed in pieces."""
 
-    sizes: np.ndarray  # (n,) int64: bytes of the text, or number of words, of each row, to choose the pieces
+class TextWords(NamedTuple):
+    """The words of texts. They take more memory than the texts, so they are computed in pieces."""
+
+    sizes: np.ndarray  # (n,) int64: bytes of each text, to choose the pieces
     row_words: Callable[[int, int], Words]  # (start, stop) -> words of these rows
-
-    @classmethod
-    def of(cls, words: Words) -> Bags:
-        """Bags of words that are already computed."""
-        ends = np.append(0, np.cumsum(words.counts))
-
-        def row_words(start: int, stop: int) -> Words:
-            first, last = ends[start], ends[stop]
-            keys, values = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], keys, values, lambda indices: words.names(indices + first))
-
-        return cls(words.counts, row_words)
 
 
 class Observed(NamedTuple):
@@ -155,7 +149,7 @@ class Parts(NamedTuple):
 
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where missing
     codes: list[Codes]
-    bags: list[Bags]
+    words: Sequence[Words | TextWords]
     observed: Observed | None = None  # None for a later column that the chunk lacks
 
 
@@ -251,9 +245,9 @@ class Column:
             return self.parts(values, learning)
         if values is None:
             return Parts([], [], [])
-        numbers, codes, bags, observed = self.parts(values, learning)
-        entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
-        return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *bags], observed)
+        numbers, codes, words, observed = self.parts(values, learning)
+        entries = [_entries(name, array) for name, array in zip(self.names(), numbers, strict=True)]
+        return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *words], observed)
 
     def missing_codes(self, missing: np.ndarray) -> list[Codes]:
         """Codes of the rows where the column is missing; empty if there are none, and for later columns."""
@@ -718,8 +712,8 @@ class Text(Column):
         missing = is_missing(texts)
         texts = texts.fill_null("")
         sizes = np.diff(bytes_of(texts)[0]).astype(np.int64)
-        bags = Bags(sizes, lambda start, stop: self._words(texts[start:stop]))
-        return Parts([], self.missing_codes(missing), [bags], Observed(missing))
+        words = TextWords(sizes, lambda start, stop: self._words(texts[start:stop]))
+        return Parts([], self.missing_codes(missing), [words], Observed(missing))
 
     def _words(self, texts: Array) -> Words:
         counted = count_words(*bytes_of(texts), hash_name("#", hash_name(self.name)))
@@ -768,7 +762,7 @@ class Bag(Column):
             np.log2(1.0 + counts[order]),
             lambda k: _feature_names(self.name, strings.take(number_array(index[positions[k]]))),
         )
-        return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
+        return Parts([], self.missing_codes(items.missing), [words], Observed(items.missing))
 
 
 @dataclass(eq=False)
@@ -798,8 +792,8 @@ class Vector(Column):
         keys = np.array([hash_name(str(k), seed) for k in range(indices.max(initial=-1) + 1)], np.uint64)
         counts = np.bincount(items.rows[sparse], minlength=len(items.missing))
         words = Words(counts, keys[indices], items.values[sparse], one_by_one(lambda k: self._name_at(int(indices[k]))))
-        bags = [Bags.of(words)] if len(indices) else []
-        return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
+        parts = [words] if len(indices) else []
+        return Parts([*numbers], self.missing_codes(items.missing), parts, Observed(items.missing))
 
     def _name_at(self, position: int) -> str:
         return f"{self.name}[{position}]"

@@ -63,11 +63,6 @@ class Header(NamedTuple):
     escaped: bool  # whether quotes after backslashes are part of values
     is_row: bool  # whether the header may be a row: each name is also a value of its column
 
-    @property
-    def differs(self) -> bool:
-        """Whether a row with these fields can only be a repeated header."""
-        return len(self.names) > 1 and not self.is_row and not all(map(is_plain_number, self.names))
-
 
 def is_delimited(line: str) -> bool:
     """Whether a first line may be the header of a CSV file: several names with delimiters, or one name."""
@@ -240,7 +235,8 @@ def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = N
 
 def _repeats_header(table: Any, header: Header) -> np.ndarray:
     """A mask of the rows of a block that repeat the header, such as in concatenated files."""
-    same = np.full(table.num_rows, header.differs)
+    can_repeat = len(header.names) > 1 and not header.is_row and not all(map(is_plain_number, header.names))
+    same = np.full(table.num_rows, can_repeat)
     named_columns = [column for column, field in enumerate(header.fields) if field.strip()]
     for column in reversed(named_columns):
         if same.any():

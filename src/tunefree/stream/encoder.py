@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -232,19 +233,17 @@ class TableEncoder:
         """
         names = unique_names(chunk)
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
-        for role, name in [
-            *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
-            *(("text", name) for name in texts),
-            *(("numeric", name) for name in column_types.numeric),
-            *(("categorical", name) for name in column_types.categorical),
-            *(("date", name) for name in column_types.dates(names)),
-        ]:
-            check_name(role, name, names, chunk.file)
+        typed_names = {"text": texts, "numeric": column_types.numeric, "categorical": column_types.categorical}
+        typed_names["date"] = list(column_types.dates(names))
+        role_names = {role: [name] for role, name in zip(ROLES, roles, strict=True) if name is not None}
+        for option, option_names in (role_names | typed_names).items():
+            for name in option_names:
+                check_name(option, name, names, chunk.file)
         feature_names = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
-        named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
+        named = set(chain.from_iterable(typed_names.values()))
         # Columns without values are inferred from their first value, later.
         with_values = [name for name in feature_names if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in with_values or feature_names]
@@ -451,8 +450,8 @@ class TableEncoder:
             numbers[:, index] = values
         codes = [(index, codes) for index, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * index + k for index, part in enumerate(parts) for k in range(len(part.codes))]
-        bags = [(index, bags) for index, part in enumerate(parts) for bags in part.bags]
-        ids, words = self.ids.chunk_features(n, codes, bags, learning, weight)
+        column_words = [(index, words) for index, part in enumerate(parts) for words in part.words]
+        ids, words = self.ids.chunk_features(n, codes, column_words, learning, weight)
         observed = [part.observed for part in parts]
         if learning:
             self.has_learned(observed, n, n_rows)

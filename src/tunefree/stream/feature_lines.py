@@ -12,7 +12,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.schema import HASH_BITS, Flag, check_header
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of, number_array, strings_of
-from tunefree.stream.batch import BadRows, Batch, Chunk
+from tunefree.stream.batch import UNLABELLED, BadRows, Batch, Chunk
 from tunefree.stream.tokens import (
     MESSAGES,
     NO_LABEL,
@@ -101,7 +101,7 @@ class LineEncoder:
             problem, remedy = MESSAGES[kind]
             is_unlabelled = kind == NO_LABEL
             if is_unlabelled and bad.skip_unlabelled:
-                bad.report_unlabelled(problem, lines.file, lines.row + line)
+                bad.report_unlabelled(UNLABELLED, lines.file, lines.row + line)
                 continue
             shown, is_binary = token(data, place)
             if is_binary:
@@ -130,8 +130,8 @@ class LineEncoder:
 
     def names(self) -> list[str]:
         """Return names by feature id; if features are hashed, the numbers of the buckets."""
-        hashed = [f"(hash {i})" for i in range(1 << self.keys.bits)] if self.keys.bits else None
-        return ["(constant)", *(self._known_names() if hashed is None else hashed)]
+        bits = self.keys.bits
+        return ["(constant)", *([f"(hash {i})" for i in range(1 << bits)] if bits else self._known_names())]
 
     def _known_names(self) -> list[str]:
         raise NotImplementedError

@@ -138,7 +138,7 @@ class RowEncoder:
         parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
-        parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.bags)]
+        parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.words)]
         ids, words = self.encoder.ids.chunk_features(1, *parts_by_column, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.arrays import bytes_of, number_array, strings_of, to_numpy
-from tunefree.stream.batch import BadRows, Tally, no_rows, row_numbers
+from tunefree.stream.batch import BadRows, no_rows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import TextFile, display_name
 from tunefree.stream.quotes import LINE_END
@@ -49,15 +49,16 @@ def shuffled(
         number, before = np.load(_origins(file), mmap_mode="r")[row - 1].tolist()
         return display_name(source.files[number]) if source.files else source.name, before
 
+    bad = bad or BadRows()
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as folder:
         rng = np.random.default_rng(seed)
         size = UNPACKED * sum(os.path.getsize(file) for file in source.files if file != "-")
         n_buckets = min(max(BUCKETS, size // BUCKET), MOST_BUCKETS)
         try:
-            buckets = _divide(chunks or source.chunks(bad=bad or BadRows()), n_buckets, Path(folder), rng)
+            buckets = _divide(chunks or source.chunks(bad=bad), n_buckets, Path(folder), rng)
             files = [_reordered(bucket, source.kind == formats.TABLE, rng) for bucket in buckets]
             if not files:
-                raise no_rows(source.name, Tally() if bad is None else bad.tally)
+                raise no_rows(source.name, bad.tally)
         except OSError as error:
             problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None

@@ -120,26 +120,30 @@ class Source:
         return encoder_of(self.kind)(hash_bits)
 
     def lengths(self) -> list[int]:
-        """Return the lengths of the files in the unit of a position's offset, 0 if unknown; a table has none."""
-        return [_length(file, formats.named(str(self.format))) for file in self.files]
+        """Return the lengths of the files, or of the table, in the unit of a position's offset; 0 if unknown."""
+        if self.format is None:
+            return [_rows_of(self.table)]
+        spec = formats.named(self.format)
+        length = plain_size if spec.text else formats.load(spec.reader).length
+        return [length(file) or 0 for file in self.files]
 
     def progress(self) -> Callable[[Position], float | None]:
         """Return a function that maps a position to the fraction of the source before it, or to None if unknown."""
         sizes = self.lengths()
         total = sum(sizes)
-        if not sizes or not all(sizes):
+        if not all(sizes):
             return lambda position: None
         before = [0, *itertools.accumulate(sizes)]
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
         """Return up to ``count`` positions spread over the source, the first at its start; none if it is read once."""
-        lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
+        lengths = self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
         ends, positions = list(itertools.accumulate(lengths)), {Position()}
         is_text = self.format is not None and formats.named(self.format).text
-        for part in range(1, count) if lengths and all(lengths) else ():
+        for part in range(1, count) if all(lengths) else ():
             goal = ends[-1] * part // count
             index = bisect.bisect_right(ends, goal)
             offset = goal - ends[index] + lengths[index]
@@ -280,8 +284,3 @@ def _rows_of(table: Any) -> int:
     library = type(table).__module__.split(".")[0]
     # Other objects may be results of a query, which can be read only once.
     return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
-
-
-def _length(file: str, format: formats.Format) -> int:
-    """Return the length of a file in the unit of a position's offset (bytes for text); 0 if unknown without reading."""
-    return plain_size(file) or 0 if format.text else int(formats.load(format.reader).length(file))

@@ -86,13 +86,12 @@ def read_tables(
         if number:
             known = settings._replace(types=dict(zip(schema.names, schema.types, strict=True)) | settings.types)
             file_schema = reader.schema(file, known)
-            columns = dict(zip(file_schema.names, file_schema.types, strict=True))
-            _check_columns(first_schema, columns, reader.optional, file, files[0])
-            schema = _with_further(schema, columns)
+            _check_columns(first_schema, file_schema, reader.optional, file, files[0])
+            schema = _with_further(schema, file_schema)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, settings, bad):
             rows += chunk.data.num_rows + bad.tally.count  # the tally may begin anew after each chunk
-            schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
+            schema = _with_further(schema, chunk.data.schema)
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
@@ -112,8 +111,9 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
     return reader
 
 
-def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
+def _check_columns(schema: Any, file_schema: Any, optional: bool, file: str, first: str) -> None:
     """Raise a DataError unless a file has the columns of the first file, or some if ``optional``, with equal types."""
+    columns = dict(zip(file_schema.names, file_schema.types, strict=True))
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
@@ -128,10 +128,10 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
 
 
-def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
+def _with_further(schema: Any, other: Any) -> Any:
     """A schema with further columns, except for columns of type null, whose type is not known yet."""
     known = {*schema.names}
-    further = [(name, type) for name, type in columns.items() if name not in known and not pa.types.is_null(type)]
+    further = [field for field in other if field.name not in known and not pa.types.is_null(field.type)]
     return pa.schema([*schema, *further]) if further else schema
 
 
