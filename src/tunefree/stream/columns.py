@@ -321,17 +321,6 @@ def family(arrow_type: Any) -> str:
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
 
 
-def as_numbers(array: Array, column: str, faults: Faults) -> Array:
-    """Strings as numbers if all are plain numbers or signs of missing ones; other arrays unchanged."""
-    if family(array.type) != "string":
-        return array
-    numbers = plain_numbers(decoded(array))
-    if numbers is None:
-        array = without_words(array, column, (), faults)
-        numbers = plain_numbers(array)
-    return array if numbers is None else numbers
-
-
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
     """A mask of strings that are missing values, including the given words."""
     known = string_array((*MISSING, *words)) if words else _MISSING
@@ -403,6 +392,9 @@ def _without_words(
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
     """Float64, NaN where the array is missing; values that are no numbers are errors of their rows, with ``hints``."""
     array = decoded(array)
+    if notation is None and family(array.type) == "string":
+        numbers = plain_numbers(array)
+        array = without_words(array, column, (), faults) if numbers is None else numbers
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
         return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
@@ -448,6 +440,8 @@ class Number(Column):
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
         hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        if self.notation or self.na_values:
+            array = without_words(array, self.name, self.na_values, faults)
         values = to_numbers(array, self.name, faults, self.notation, *hints)
         infinite = np.isinf(values)
         if infinite.any():
@@ -531,17 +525,6 @@ class Boolean(Category):
         return index, encoded.dictionary
 
 
-def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """The converted values of a column; in columns of numbers and dates, some words are read as missing values."""
-    if array is None:  # a later column that the chunk lacks
-        return None
-    if column.kind not in QUANTITIES or family(array.type) != "string":
-        return column.convert(array, faults)
-    if column.kind == Number.kind and not (column.na_values or column.notation):
-        return column.convert(as_numbers(array, column.name, faults), faults)
-    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
-
-
 class Instants(NamedTuple):
     """Microseconds since 1970."""
 
@@ -580,14 +563,14 @@ class Timestamp(Column):
         return self.format or ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        strings = decoded(array)
+        strings = decoded(without_words(array, self.name, self.na_values, faults))
         if self.format is not None and family(strings.type) in ("string", "number"):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
+            moments, failed = cast(*to_timestamps(strings, self.zone))
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
+                moments, failed = cast(*to_timestamps(as_iso(strings), self.zone))
         faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -636,14 +619,13 @@ class TimeOfDay(Column):
         return [f"{self.name}[hour]", missing_name(self.name)]
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        strings = decoded(array)
-        times = blank_to_null(strings)
+        times = decoded(without_words(array, self.name, self.na_values, faults))
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
             dated = pc.utf8_replace_slice(_in_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no time of day ({NA_VALUES})")
+            faults.add(failed, self.name, lambda row: f"{_as_text(times, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))

@@ -97,7 +97,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     if row == 0:
         _note_beginning(header, file, bad)
     start = start._replace(offset=max(start.offset, header.beginning.end))
-    for lines in read_lines([file], start, options.block_size, header.delimiter, header.escaped):
+    for lines in read_lines([file], start, options.block_size, delimiters=header.delimiter, escaped=header.escaped):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
         yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row))

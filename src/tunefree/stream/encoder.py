@@ -28,9 +28,7 @@ from tunefree.stream.columns import (
     Faults,
     Number,
     Text,
-    as_numbers,
     blank_to_null,
-    converted,
     decoded,
     family,
     is_number,
@@ -127,20 +125,13 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
     if kind == "number" or name in encoder.notations:
-        values = _as_numbers(encoder, array, name, faults, *hints)
+        values = to_numbers(array, name, faults, encoder.notations.get(name), *hints)
         return number_array(values, np.isnan(values))
     if kind == INTEGER:
         strings = without_words(array, name, (), faults)
         array, failed = cast(strings, pa.int64())
         faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
     return array
-
-
-def _as_numbers(encoder: Any, array: Any, name: str, faults: Faults, *hints: str) -> np.ndarray:
-    """A target, weight or exposure as float64."""
-    notation = encoder.notations.get(name)
-    array = as_numbers(array, name, faults) if notation is None else array
-    return to_numbers(array, name, faults, notation, *hints)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -168,7 +159,8 @@ def _role_numbers(
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
-    numbers = _as_numbers(encoder, without(chunk.data.column(name), encoder.na_values), name, faults)
+    array = without(chunk.data.column(name), encoder.na_values)
+    numbers = to_numbers(array, name, faults, encoder.notations.get(name))
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
     is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
     faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
@@ -335,7 +327,8 @@ class TableEncoder:
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
         faults = Faults(bad.names_columns)
-        values = [converted(column, array, faults) for column, array in self._arrays_of_columns(chunk, faults)]
+        arrays = self._arrays_of_columns(chunk, faults)
+        values = [None if array is None else column.convert(array, faults) for column, array in arrays]
         target = self._convert_target(chunk, faults, labelled)
         weight = _role_numbers(self, chunk, faults, "weight", learning, bad) if labelled else None
         weight = np.ones(chunk.data.num_rows) if weight is None else weight
