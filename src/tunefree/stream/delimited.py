@@ -306,9 +306,8 @@ def _wrong_count(row: Any, is_cut: bool) -> str:
 
 
 def _unreadable(file: str, error: Exception | str) -> DataError:
-    return DataError(
-        f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its `format`"
-    )
+    remedy = "check the file, or name its `format`"
+    return DataError(f"this cannot be read as CSV ({error})", display_name(file), remedy=remedy)
 
 
 DELIMITED = TableReader(csv_schema, csv_chunks, sample=csv_sample)

@@ -479,12 +479,11 @@ def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: 
 def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
     """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
     informative = [name for name in texts if name not in plain or trained[name]]
-    decimals: set[str] = set()
-    for name in [*informative, *(plain if informative else ())]:
-        if name in informative or not decimals:
-            marks = decimal_marks(texts[name][:_EXAMINED])
-            decimals |= marks if len(marks) == 1 else set()
-    return decimals.pop() if len(decimals) == 1 else None
+    for names in (informative, plain if informative else ()):
+        marks = [decimal_marks(texts[name][:_EXAMINED]) for name in names]
+        if decimals := set[str]().union(*(mark for mark in marks if len(mark) == 1)):
+            return decimals.pop() if len(decimals) == 1 else None
+    return None
 
 
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:
