@@ -78,9 +78,8 @@ def test_every_order_is_equally_likely(monkeypatch):
 
 
 def encode(source):
-    encoder = source.encoder(next(source.chunks()), "y")
     for chunk in source.chunks():
-        encoder.encode(chunk, True, BadRows())
+        source.known.encode(chunk, True, BadRows())
 
 
 def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
@@ -90,7 +89,8 @@ def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
             values[wrong - 1] = "inf"
         (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"{value},1\n" for value in values))
     source = open_source([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
-    with pytest.raises(DataError) as caught, shuffled(source, 0) as found:
+    encoder = source.encoder(next(source.chunks()), "y")
+    with pytest.raises(DataError) as caught, shuffled(source, 0, known=encoder) as found:
         encode(found)
     assert (caught.value.file, caught.value.row, caught.value.column) == (str(tmp_path / "b.csv"), 700, "x")
     assert "`on_bad_row='skip'`" in str(caught.value)

@@ -181,7 +181,7 @@ def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_
 )
 def test_the_names_of_columns_are_found_behind_comments(tmp_path, content, names, comments):
     header = csv_header(text(tmp_path / "t.csv", content), Options())
-    assert (header.names, header.comments) == (names, comments)
+    assert (header.names, header.beginning.comments) == (names, comments)
 
 
 def test_names_of_columns_may_take_megabytes(tmp_path):

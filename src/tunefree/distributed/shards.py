@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pyarrow import parquet
-
-from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
+from tunefree.stream.columnar import parquet_groups
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source
@@ -67,19 +65,23 @@ class Shard(NamedTuple):
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
         """Yield the sources to read, each with its start and its number of rows; None for all rows to the end."""
         for piece in self.pieces:
-            typed = formats.named(str(self.format)).typed
-            source = Source((piece.file,), self.format, None, self.delimiter, typed=typed)
-            yield source, piece.start, piece.rows
+            yield Source((piece.file,), self.format, None, self.delimiter), piece.start, piece.rows
         for frame in frames:
             if len(frame):
                 yield Source((), None, frame), Position(), None
 
 
 def pieces_of(file: TextFile, format: str, delimiter: str | None, cut: Cut) -> list[Piece]:
-    """Cut a file into pieces."""
+    """Cut a text at line ends, and a Parquet file into row groups or equal parts of these; others are one piece."""
     if formats.named(format).text and plain_size(file) is not None:
         return _text_pieces(file, format, delimiter, cut)
-    return _whole_pieces(file, format, cut)
+    if format != "parquet":
+        return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
+    edges = [0]
+    for n in parquet_groups(file):
+        n_parts = -(-n // cut.most_rows)
+        edges += [edges[-1] + n * (part + 1) // n_parts for part in range(n_parts)]
+    return [Piece(file, Position(0, start, start), stop - start, stop - start) for start, stop in pairwise(edges)]
 
 
 def shards_of(source: Source, pieces: Sequence[Piece], cut: Cut) -> list[Shard]:
@@ -115,7 +117,7 @@ def _text_pieces(file: TextFile, format: str, delimiter: str | None, cut: Cut) -
     delimiters, escaped, begin = "", False, Position()
     if format == "csv":
         header = csv_header(file, Options(delimiter))
-        delimiters, escaped, begin = header.delimiter, header.escaped, Position(offset=header.end)
+        delimiters, escaped, begin = header.delimiter, header.escaped, Position(offset=header.beginning.end)
     chunks = read_lines([file], begin, cut.range_bytes, delimiters, escaped)
     ends = [Position(), *(chunk.position for chunk in chunks)]
     last = len(ends) - 2
@@ -123,19 +125,3 @@ def _text_pieces(file: TextFile, format: str, delimiter: str | None, cut: Cut) -
         Piece(file.but(end=None if k == last else end.offset), start, None, max(end.row - start.row, 1))
         for k, (start, end) in enumerate(pairwise(ends))
     ]
-
-
-def _whole_pieces(file: TextFile, format: str, cut: Cut) -> list[Piece]:
-    """Cut a Parquet file into row groups, or equal parts of these; any other file is one piece."""
-    if format != "parquet":
-        return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
-    try:
-        metadata = parquet.read_metadata(file)
-        groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    except Exception as error:  # Arrow raises various exceptions for damaged files
-        raise DataError(f"this is not a whole Parquet file ({error})", str(file), remedy="get it again") from None
-    edges = [0]
-    for n in groups:
-        n_parts = -(-n // cut.most_rows)
-        edges += [edges[-1] + n * (part + 1) // n_parts for part in range(n_parts)]
-    return [Piece(file, Position(0, start, start), stop - start, stop - start) for start, stop in pairwise(edges)]

@@ -185,7 +185,6 @@ def learn(
 
     ``tell`` is called with a line after each round, and the journal saves the result of each round.
     """
-    check(plan)
     journal = journal or Journal()
     beginning, local, merged = _read(engine, parts, plan, skips, tell)
     rows, n_filled = merged.offsets[-1], sum(start < stop for start, stop in pairwise(merged.offsets))

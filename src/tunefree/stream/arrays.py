@@ -35,9 +35,14 @@ def string_array(values: Sequence[str]) -> Any:
     encoded = [value.encode() for value in values]
     offsets = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(value) for value in encoded], out=offsets[1:])
-    return pa.Array.from_buffers(
-        pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    )
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def strings_of(text: np.ndarray, ends: np.ndarray, arrow_type: Any = pa.large_string()) -> Any:  # noqa: B008
+    """An Arrow array of strings or bytes, from their concatenated bytes and their end offsets."""
+    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
+    return pa.Array.from_buffers(arrow_type, len(ends), buffers)
 
 
 def to_batch(table: Any) -> Any:

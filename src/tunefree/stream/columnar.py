@@ -31,7 +31,7 @@ def open_parquet(file: str) -> Iterator[tuple[Any, Batches]]:
     with _arrow_errors(file, "Parquet"):
         names = _repetitive(file)
         source = parquet.ParquetFile(file, read_dictionary=names, buffer_size=1 << 16, pre_buffer=False)
-        groups = [source.metadata.row_group(group).num_rows for group in range(source.metadata.num_row_groups)]
+        groups = _group_rows(source.metadata)
 
     def batches(offset: int, size: int) -> Iterator[Any]:
         remaining = list(range(len(groups)))
@@ -112,10 +112,15 @@ def _arrow_errors(file: str, title: str) -> Iterator[None]:
         raise DataError(f"this is not a whole {title} file ({reason})", file, remedy=remedy) from None
 
 
-def _n_rows(file: str) -> int:
+def _group_rows(metadata: Any) -> list[int]:
+    return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+
+
+def parquet_groups(file: str) -> list[int]:
+    """The number of rows of each row group of a Parquet file."""
     with _arrow_errors(file, "Parquet"):
-        return int(parquet.read_metadata(file).num_rows)
+        return _group_rows(parquet.read_metadata(file))
 
 
-PARQUET = _reader(open_parquet, "Parquet")._replace(length=_n_rows)
+PARQUET = _reader(open_parquet, "Parquet")._replace(length=lambda file: sum(parquet_groups(file)))
 ARROW = _reader(open_ipc, "Arrow")  # the number of rows is unknown before the end

@@ -30,6 +30,7 @@ from tunefree.stream.arrays import (
     number_array,
     plain_numbers,
     string_array,
+    strings_of,
     to_booleans,
     to_numpy,
 )
@@ -79,7 +80,7 @@ def prefixed_strings(prefix: str, text: np.ndarray, starts: np.ndarray, stops: n
     ends = np.cumsum(sizes + len(prefix_bytes))
     names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     copy_parts(prefix_bytes, text, starts, sizes, names)
-    return array_of_names(names, ends)
+    return strings_of(names, ends)
 
 
 @compiled
@@ -101,12 +102,6 @@ def copy_parts(
         place += sizes[k]
 
 
-def array_of_names(text: np.ndarray, ends: np.ndarray) -> Any:
-    """An Arrow array of names, from their concatenated UTF-8 bytes and their end offsets."""
-    buffers = [None, pa.py_buffer(np.append(0, ends).astype(np.int64)), pa.py_buffer(np.ascontiguousarray(text))]
-    return pa.Array.from_buffers(pa.large_string(), len(ends), buffers)
-
-
 class Codes(NamedTuple):
     """One-hot codes of a chunk."""
 
@@ -122,29 +117,23 @@ class Codes(NamedTuple):
 class Words(NamedTuple):
     """The words of the texts of some rows; each occurs once in a row."""
 
-    counts: np.ndarray  # (n,) int64: number of words in each row
+    sizes: np.ndarray  # (n,) int64: number of words in each row
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
     names: NamesOf  # of the features of the keys
 
+    def row_words(self, start: int, stop: int) -> Words:
+        """The words of the rows from ``start`` up to ``stop``."""
+        first, last = int(self.sizes[:start].sum()), int(self.sizes[:stop].sum())
+        keys, values = self.keys[first:last], self.values[first:last]
+        return Words(self.sizes[start:stop], keys, values, lambda indices: self.names(indices + first))
 
-class Bags(NamedTuple):
-    """The words of each row of a chunk. They take more memory than the texts, so they are computed in pieces."""
 
-    sizes: np.ndarray  # (n,) int64: bytes of the text, or number of words, of each row, to choose the pieces
+class TextWords(NamedTuple):
+    """The words of texts. They take more memory than the texts, so they are computed in pieces."""
+
+    sizes: np.ndarray  # (n,) int64: bytes of each text, to choose the pieces
     row_words: Callable[[int, int], Words]  # (start, stop) -> words of these rows
-
-    @classmethod
-    def of(cls, words: Words) -> Bags:
-        """Bags of words that are already computed."""
-        ends = np.append(0, np.cumsum(words.counts))
-
-        def row_words(start: int, stop: int) -> Words:
-            first, last = ends[start], ends[stop]
-            keys, values = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], keys, values, lambda indices: words.names(indices + first))
-
-        return cls(words.counts, row_words)
 
 
 class Observed(NamedTuple):
@@ -160,7 +149,7 @@ class Parts(NamedTuple):
 
     numbers: list[np.ndarray]  # (n,) float64 each, 0 where missing
     codes: list[Codes]
-    bags: list[Bags]
+    words: Sequence[Words | TextWords]
     observed: Observed | None = None  # None for a later column that the chunk lacks
 
 
@@ -256,9 +245,9 @@ class Column:
             return self.parts(values, learning)
         if values is None:
             return Parts([], [], [])
-        numbers, codes, bags, observed = self.parts(values, learning)
-        entries = [Bags.of(_entries(name, array)) for name, array in zip(self.names(), numbers, strict=True)]
-        return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *bags], observed)
+        numbers, codes, words, observed = self.parts(values, learning)
+        entries = [_entries(name, array) for name, array in zip(self.names(), numbers, strict=True)]
+        return Parts([], [part for part in codes if (part.places >= 0).any()], [*entries, *words], observed)
 
     def missing_codes(self, missing: np.ndarray) -> list[Codes]:
         """Codes of the rows where the column is missing; empty if there are none, and for later columns."""
@@ -332,17 +321,6 @@ def family(arrow_type: Any) -> str:
     return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")
 
 
-def as_numbers(array: Array, column: str, faults: Faults) -> Array:
-    """Strings as numbers if all are plain numbers or signs of missing ones; other arrays unchanged."""
-    if family(array.type) != "string":
-        return array
-    numbers = plain_numbers(decoded(array))
-    if numbers is None:
-        array = without_words(array, column, (), faults)
-        numbers = plain_numbers(array)
-    return array if numbers is None else numbers
-
-
 def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
     """A mask of strings that are missing values, including the given words."""
     known = string_array((*MISSING, *words)) if words else _MISSING
@@ -414,6 +392,9 @@ def _without_words(
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
     """Float64, NaN where the array is missing; values that are no numbers are errors of their rows, with ``hints``."""
     array = decoded(array)
+    if notation is None and family(array.type) == "string":
+        numbers = plain_numbers(array)
+        array = without_words(array, column, (), faults) if numbers is None else numbers
     if array.type in DTYPES:
         numbers = to_numpy(array, 0).astype(np.float64, copy=False)
         return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
@@ -459,6 +440,8 @@ class Number(Column):
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
         hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        if self.notation or self.na_values:
+            array = without_words(array, self.name, self.na_values, faults)
         values = to_numbers(array, self.name, faults, self.notation, *hints)
         infinite = np.isinf(values)
         if infinite.any():
@@ -542,17 +525,6 @@ class Boolean(Category):
         return index, encoded.dictionary
 
 
-def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """The converted values of a column; in columns of numbers and dates, some words are read as missing values."""
-    if array is None:  # a later column that the chunk lacks
-        return None
-    if column.kind not in QUANTITIES or family(array.type) != "string":
-        return column.convert(array, faults)
-    if column.kind == Number.kind and not (column.na_values or column.notation):
-        return column.convert(as_numbers(array, column.name, faults), faults)
-    return column.convert(without_words(array, column.name, column.na_values, faults), faults)
-
-
 class Instants(NamedTuple):
     """Microseconds since 1970."""
 
@@ -591,14 +563,14 @@ class Timestamp(Column):
         return self.format or ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        strings = decoded(array)
+        strings = decoded(without_words(array, self.name, self.na_values, faults))
         if self.format is not None and family(strings.type) in ("string", "number"):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*to_timestamps(blank_to_null(strings), self.zone))
+            moments, failed = cast(*to_timestamps(strings, self.zone))
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*to_timestamps(as_iso(blank_to_null(strings)), self.zone))
+                moments, failed = cast(*to_timestamps(as_iso(strings), self.zone))
         faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -647,14 +619,13 @@ class TimeOfDay(Column):
         return [f"{self.name}[hour]", missing_name(self.name)]
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        strings = decoded(array)
-        times = blank_to_null(strings)
+        times = decoded(without_words(array, self.name, self.na_values, faults))
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
             dated = pc.utf8_replace_slice(_in_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no time of day ({NA_VALUES})")
+            faults.add(failed, self.name, lambda row: f"{_as_text(times, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
@@ -723,8 +694,8 @@ class Text(Column):
         missing = is_missing(texts)
         texts = texts.fill_null("")
         sizes = np.diff(bytes_of(texts)[0]).astype(np.int64)
-        bags = Bags(sizes, lambda start, stop: self._words(texts[start:stop]))
-        return Parts([], self.missing_codes(missing), [bags], Observed(missing))
+        words = TextWords(sizes, lambda start, stop: self._words(texts[start:stop]))
+        return Parts([], self.missing_codes(missing), [words], Observed(missing))
 
     def _words(self, texts: Array) -> Words:
         counted = count_words(*bytes_of(texts), hash_name("#", hash_name(self.name)))
@@ -773,7 +744,7 @@ class Bag(Column):
             np.log2(1.0 + counts[order]),
             lambda k: _feature_names(self.name, strings.take(number_array(index[positions[k]]))),
         )
-        return Parts([], self.missing_codes(items.missing), [Bags.of(words)], Observed(items.missing))
+        return Parts([], self.missing_codes(items.missing), [words], Observed(items.missing))
 
 
 @dataclass(eq=False)
@@ -803,8 +774,8 @@ class Vector(Column):
         keys = np.array([hash_name(str(k), seed) for k in range(indices.max(initial=-1) + 1)], np.uint64)
         counts = np.bincount(items.rows[sparse], minlength=len(items.missing))
         words = Words(counts, keys[indices], items.values[sparse], one_by_one(lambda k: self._name_at(int(indices[k]))))
-        bags = [Bags.of(words)] if len(indices) else []
-        return Parts([*numbers], self.missing_codes(items.missing), bags, Observed(items.missing))
+        parts = [words] if len(indices) else []
+        return Parts([*numbers], self.missing_codes(items.missing), parts, Observed(items.missing))
 
     def _name_at(self, position: int) -> str:
         return f"{self.name}[{position}]"

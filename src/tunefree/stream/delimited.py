@@ -59,15 +59,9 @@ class Header(NamedTuple):
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
     fields: list[str]  # the names as written in the file
-    end: int = 0  # bytes of the file up to the end of this line
-    comments: int = 0  # number of comment lines before it
-    escaped: bool = False  # whether quotes after backslashes are part of values
-    is_row: bool = False  # whether the header may be a row: each name is also a value of its column
-
-    @property
-    def differs(self) -> bool:
-        """Whether a row with these fields can only be a repeated header."""
-        return len(self.names) > 1 and not self.is_row and not all(map(is_plain_number, self.names))
+    beginning: Beginning  # of the file
+    escaped: bool  # whether quotes after backslashes are part of values
+    is_row: bool  # whether the header may be a row: each name is also a value of its column
 
 
 def is_delimited(line: str) -> bool:
@@ -82,8 +76,8 @@ def csv_schema(file: str, options: Options) -> Any:
 
 def csv_sample(file: str, options: Options) -> Any:
     """Rows from the beginning of a file, and from positions all over it if it is seekable."""
-    beginning, header = _beginning_of(file, options)
-    below = beginning.below
+    header = csv_header(file, options)
+    below = header.beginning.below
     if header.escaped:
         unescaped = np.frombuffer(bytearray(below), np.uint8)
         unescape(unescaped)
@@ -102,9 +96,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     header, row = csv_header(file, options), start.row
     if row == 0:
         _note_beginning(header, file, bad)
-    start = start._replace(offset=max(start.offset, header.end))
-    line_options: dict[str, Any] = {"delimiters": header.delimiter, "escaped": header.escaped}
-    for lines in read_lines([file], start, options.block_size, **line_options):
+    start = start._replace(offset=max(start.offset, header.beginning.end))
+    for lines in read_lines([file], start, options.block_size, delimiters=header.delimiter, escaped=header.escaped):
         table, count = _rows_of(lines, row + 1, header, bad)
         row += count
         yield Chunk(table, lines.file, row - count + 1, Position(0, lines.position.offset, row))
@@ -112,20 +105,7 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
 
 def csv_header(file: str, options: Options) -> Header:
     """The header of a file."""
-    return _beginning_of(file, options)[1]
-
-
-def _beginning_of(file: str, options: Options) -> tuple[Beginning, Header]:
-    """The beginning of a file, and its header."""
     beginning = read_beginning(file, options.delimiter or DELIMITERS)
-    header = _header_of(beginning, file, options)
-    if b'"' in beginning.header and header.delimiter != options.delimiter:  # it decides where quotes open
-        beginning = read_beginning(file, header.delimiter)
-        header = _header_of(beginning, file, options._replace(delimiter=header.delimiter))
-    return beginning, header
-
-
-def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     check_text(file, beginning.sample)
     try:
         text = beginning.header.decode()
@@ -135,6 +115,8 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
     delimiter = options.delimiter or beginning.separator or _guess_delimiter(text, file, beginning.below)
+    if '"' in text and delimiter != options.delimiter:  # it decides where quotes open
+        return csv_header(file, options._replace(delimiter=delimiter))
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (`delimiter`)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
@@ -157,7 +139,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     below, escape = beginning.below, getattr(file, "escape", None)
     escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
     is_row = _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, beginning.end, beginning.comments, escaped, is_row)
+    return Header(names, delimiter, fields, beginning, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
@@ -171,8 +153,8 @@ def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
 
 
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
-    if header.comments:
-        bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
+    if comments := header.beginning.comments:
+        bad.note("comments before the header are left out", display_name(file), 0, rows=comments)
     if header.escaped and getattr(file, "escape", None) is None:
         problem = 'quotes after backslashes are read as part of the values, as in "say \\"yes\\""'
         bad.note(problem, display_name(file), 0, rows=0, remedy="`escape='quote'` reads backslashes as letters")
@@ -253,7 +235,8 @@ def _parse(data: Any, header: Header, leave_out: Callable[[Any], str] | None = N
 
 def _repeats_header(table: Any, header: Header) -> np.ndarray:
     """A mask of the rows of a block that repeat the header, such as in concatenated files."""
-    same = np.full(table.num_rows, header.differs)
+    can_repeat = len(header.names) > 1 and not header.is_row and not all(map(is_plain_number, header.names))
+    same = np.full(table.num_rows, can_repeat)
     named_columns = [column for column, field in enumerate(header.fields) if field.strip()]
     for column in reversed(named_columns):
         if same.any():
@@ -323,9 +306,8 @@ def _wrong_count(row: Any, is_cut: bool) -> str:
 
 
 def _unreadable(file: str, error: Exception | str) -> DataError:
-    return DataError(
-        f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its `format`"
-    )
+    remedy = "check the file, or name its `format`"
+    return DataError(f"this cannot be read as CSV ({error})", display_name(file), remedy=remedy)
 
 
 DELIMITED = TableReader(csv_schema, csv_chunks, sample=csv_sample)

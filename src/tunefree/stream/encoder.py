@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,9 +28,7 @@ from tunefree.stream.columns import (
     Faults,
     Number,
     Text,
-    as_numbers,
     blank_to_null,
-    converted,
     decoded,
     family,
     is_number,
@@ -126,20 +125,13 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
     if kind == "number" or name in encoder.notations:
-        values = _as_numbers(encoder, array, name, faults, *hints)
+        values = to_numbers(array, name, faults, encoder.notations.get(name), *hints)
         return number_array(values, np.isnan(values))
     if kind == INTEGER:
         strings = without_words(array, name, (), faults)
         array, failed = cast(strings, pa.int64())
         faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
     return array
-
-
-def _as_numbers(encoder: Any, array: Any, name: str, faults: Faults, *hints: str) -> np.ndarray:
-    """A target, weight or exposure as float64."""
-    notation = encoder.notations.get(name)
-    array = as_numbers(array, name, faults) if notation is None else array
-    return to_numbers(array, name, faults, notation, *hints)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -167,7 +159,8 @@ def _role_numbers(
             bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
         return None
     check_name(role, name, chunk.data.schema.names, chunk.file)
-    numbers = _as_numbers(encoder, without(chunk.data.column(name), encoder.na_values), name, faults)
+    array = without(chunk.data.column(name), encoder.na_values)
+    numbers = to_numbers(array, name, faults, encoder.notations.get(name))
     faults.add(np.flatnonzero(np.isnan(numbers)), name, lambda row: f"the {role} is missing")
     is_wrong = (numbers < 0 if role == "weight" else numbers <= 0) | np.isinf(numbers)
     faults.add(np.flatnonzero(is_wrong), name, lambda row: _WRONG[role].format(numbers[row]))
@@ -232,19 +225,17 @@ class TableEncoder:
         """
         names = unique_names(chunk)
         ignored, texts, roles = list(ignore), list(text), (target, weight, group, exposure)
-        for role, name in [
-            *((role, name) for role, name in zip(ROLES, roles, strict=True) if name is not None),
-            *(("text", name) for name in texts),
-            *(("numeric", name) for name in column_types.numeric),
-            *(("categorical", name) for name in column_types.categorical),
-            *(("date", name) for name in column_types.dates(names)),
-        ]:
-            check_name(role, name, names, chunk.file)
+        typed_names = {"text": texts, "numeric": column_types.numeric, "categorical": column_types.categorical}
+        typed_names["date"] = list(column_types.dates(names))
+        role_names = {role: [name] for role, name in zip(ROLES, roles, strict=True) if name is not None}
+        for option, option_names in (role_names | typed_names).items():
+            for name in option_names:
+                check_name(option, name, names, chunk.file)
         feature_names = [name for name in names if name not in roles and not is_among(name, ignored)]
         arrays = {name: chunk.data.column(name) for name in names}
         semicolons = SEMICOLONS in (chunk.data.schema.metadata or {})
         inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
-        named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
+        named = set(chain.from_iterable(typed_names.values()))
         # Columns without values are inferred from their first value, later.
         with_values = [name for name in feature_names if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in with_values or feature_names]
@@ -323,9 +314,9 @@ class TableEncoder:
         """
         columns_before = list(self.columns)
         if learning and self.further is not None:
-            known = [*self._roles(), *(column.name for column in columns_before)]
             na_values = self.na_values if self.typed else (*self.na_values, *NULLS)
-            self.columns += self.further.columns(chunk.data, known, chunk.file, chunk.row, na_values, self.typed)
+            names = unknown(self, chunk.data.schema.names)
+            self.columns += self.further.columns(chunk, names, na_values, self.typed)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -336,7 +327,8 @@ class TableEncoder:
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
         faults = Faults(bad.names_columns)
-        values = [converted(column, array, faults) for column, array in self._arrays_of_columns(chunk, faults)]
+        arrays = self._arrays_of_columns(chunk, faults)
+        values = [None if array is None else column.convert(array, faults) for column, array in arrays]
         target = self._convert_target(chunk, faults, labelled)
         weight = _role_numbers(self, chunk, faults, "weight", learning, bad) if labelled else None
         weight = np.ones(chunk.data.num_rows) if weight is None else weight
@@ -394,8 +386,7 @@ class TableEncoder:
         chunk_names = set(names)
         present = {column.name: column.kind for column in self.columns if column.name in chunk_names}
         if absent and not (chunk.optional and present):
-            known = {*self._roles(), *(column.name for column in self.columns)}
-            remedy = renamed(absent, [name for name in names if name not in known])
+            remedy = renamed(absent, unknown(self, names))
             remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
             remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
@@ -408,10 +399,6 @@ class TableEncoder:
                 problem = f"{array.type} here, but the column was learned as {column.kind}"
                 raise DataError(problem, chunk.file, chunk.row, column.name, "give the column its type in training")
         return arrays_of_columns
-
-    def _roles(self) -> tuple[str | None, ...]:
-        """The names of the columns with a role instead of features."""
-        return self.target, self.weight, self.group, self.exposure
 
     def _absent(self, chunk: Chunk) -> list[str]:
         """The names of the columns, without later ones, that a chunk lacks."""
@@ -456,8 +443,8 @@ class TableEncoder:
             numbers[:, index] = values
         codes = [(index, codes) for index, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * index + k for index, part in enumerate(parts) for k in range(len(part.codes))]
-        bags = [(index, bags) for index, part in enumerate(parts) for bags in part.bags]
-        ids, words = self.ids.chunk_features(n, codes, bags, learning, weight)
+        column_words = [(index, words) for index, part in enumerate(parts) for words in part.words]
+        ids, words = self.ids.chunk_features(n, codes, column_words, learning, weight)
         observed = [part.observed for part in parts]
         if learning:
             self.has_learned(observed, n, n_rows)

@@ -13,15 +13,14 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, together, words_of
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import bytes_of, number_array, string_array
-from tunefree.stream.columns import Bags, Codes, Words, array_of_names
+from tunefree.stream.arrays import bytes_of, number_array, string_array, strings_of
+from tunefree.stream.columns import Codes, TextWords, Words
 
 PIECE = 2**20  # bytes of texts whose words are in memory at a time
 FORGOTTEN = 8  # an eighth of the features is forgotten at a time
 AGED = 0.5**0.5  # factor of all evidence each time: it halves as a quarter of the features is forgotten
 
 Located = tuple[int, Codes]  # column index, and the codes of this column
-LocatedBags = tuple[int, Bags]
 LocatedWords = tuple[int, Words]
 
 
@@ -71,18 +70,18 @@ class FeatureIds:
         self,
         n_rows: int,
         codes: Sequence[Located],
-        bags: Sequence[LocatedBags],
+        words: Sequence[tuple[int, Words | TextWords]],
         learning: bool,
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Block]:
         """Return the ids of codes (n, q), 0 if unknown and not learned, and the words; weight 0 adds no evidence."""
         ids, blocks, forgotten_at = np.zeros((n_rows, len(codes)), np.int32), list[Block](), -1
-        for start, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
+        for start, stop in _pieces(n_rows, [part.sizes for _, part in words]):
             end = stop
             while start < stop or not blocks:
                 parts: list[Located | LocatedWords] = []
                 parts += [(column, part._replace(places=part.places[start:end])) for column, part in codes]
-                parts += [(column, part.row_words(start, end)) for column, part in bags]
+                parts += [(column, part.row_words(start, end)) for column, part in words]
                 key_ids = self._lookup(keys := _keys_of(parts))
                 if learning and not self.keys.bits and not key_ids.all():
                     new = _unknown(key_ids, parts)
@@ -100,10 +99,10 @@ class FeatureIds:
                     self._add(new, parts)
                     unknown = np.flatnonzero(key_ids == 0)
                     key_ids[unknown] = self._lookup(keys[unknown])
-                ids[start:end], words = self._row_features(end - start, parts, key_ids)
-                blocks.append(words)
+                ids[start:end], block = self._row_features(end - start, parts, key_ids)
+                blocks.append(block)
                 if learning and self.most is not None:
-                    self._count(ids[start:end], words, None if weight is None else weight[start:end])
+                    self._count(ids[start:end], block, None if weight is None else weight[start:end])
                 start, end = end, stop
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
@@ -153,7 +152,7 @@ class FeatureIds:
             if isinstance(part, Codes):
                 columns.append(np.append(ids_by_key, np.int32(0))[part.places])  # the appended 0 is for index -1
             else:
-                words.append((_rows_of(part.counts), ids_by_key, part.values))
+                words.append((_rows_of(part.sizes), ids_by_key, part.values))
             start += len(part.keys)
         ids = np.array(columns, np.int32).reshape(len(columns), n_rows).T
         block = words_of(words, n_rows)
@@ -283,7 +282,7 @@ def _unknown(key_ids: np.ndarray, sources: Sequence[Located | LocatedWords]) -> 
             rows = first[members]
         else:
             members = np.flatnonzero(is_new)
-            rows = _rows_of(part.counts)[members]
+            rows = _rows_of(part.sizes)[members]
         parts.append((rows, part.keys[members], np.full(len(members), source), members))
         start += len(part.keys)
     rows, keys, *_ = unknown = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
@@ -338,7 +337,7 @@ class FeatureNames:
         return names
 
     def _names(self) -> Any:
-        return array_of_names(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
+        return strings_of(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))
 
     def columns(self) -> np.ndarray:
         """Return the column index of each name."""
@@ -356,9 +355,9 @@ class FeatureNames:
         if (int(ends[-1]) if len(ends) else 0) != len(text):
             raise ModelError("the names of features do not end with their text")
         try:
-            array_of_names(text, ends).validate(full=True)
+            strings_of(text, ends).validate(full=True)
         except pa.ArrowInvalid as error:
             raise ModelError(f"a name of a feature is not text in UTF-8 ({error})") from None
         names = cls()
-        names.add(array_of_names(text, ends), arrays["name_columns"])
+        names.add(strings_of(text, ends), arrays["name_columns"])
         return names

@@ -11,8 +11,8 @@ from tunefree.core import rows
 from tunefree.core.errors import ModelError
 from tunefree.core.schema import HASH_BITS, Flag, check_header
 from tunefree.stream import keys as dictionary
-from tunefree.stream.arrays import bytes_of, number_array
-from tunefree.stream.batch import BadRows, Batch, Chunk
+from tunefree.stream.arrays import bytes_of, number_array, strings_of
+from tunefree.stream.batch import UNLABELLED, BadRows, Batch, Chunk
 from tunefree.stream.tokens import (
     MESSAGES,
     NO_LABEL,
@@ -101,7 +101,7 @@ class LineEncoder:
             problem, remedy = MESSAGES[kind]
             is_unlabelled = kind == NO_LABEL
             if is_unlabelled and bad.skip_unlabelled:
-                bad.report_unlabelled(problem, lines.file, lines.row + line)
+                bad.report_unlabelled(UNLABELLED, lines.file, lines.row + line)
                 continue
             shown, is_binary = token(data, place)
             if is_binary:
@@ -130,8 +130,8 @@ class LineEncoder:
 
     def names(self) -> list[str]:
         """Return names by feature id; if features are hashed, the numbers of the buckets."""
-        hashed = [f"(hash {i})" for i in range(1 << self.keys.bits)] if self.keys.bits else None
-        return ["(constant)", *(self._known_names() if hashed is None else hashed)]
+        bits = self.keys.bits
+        return ["(constant)", *([f"(hash {i})" for i in range(1 << bits)] if bits else self._known_names())]
 
     def _known_names(self) -> list[str]:
         raise NotImplementedError
@@ -218,7 +218,7 @@ class VWEncoder(LineEncoder):
 
     def __init__(self, hash_bits: int = 0) -> None:
         super().__init__(hash_bits)
-        self._names = [_array_of(np.zeros(0, np.uint8), np.zeros(0, np.int64))]  # in the order of their ids
+        self._names = [pa.nulls(0, pa.large_binary())]  # in the order of their ids
 
     def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
         n_known, output = self.keys.count, prepared.output
@@ -228,14 +228,15 @@ class VWEncoder(LineEncoder):
             new = prepared.data, ids, output.places, self.keys.first + n_known, sizes
             names = np.empty(copy_names(*new, np.empty(0, np.uint8)), np.uint8)
             copy_names(*new, names)
-            self._names.append(_array_of(names, sizes))
+            self._names.append(strings_of(names, np.cumsum(sizes), pa.large_binary()))
         return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Add the features of another encoder of this kind, given by its state, which read later rows."""
         new = np.flatnonzero(dictionary.lookup(self.keys, arrays["keys"], add=False)[1] == 0)
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"][new])
-        self._names.append(_array_of(arrays["names"], arrays["name_sizes"]).take(number_array(new)))
+        names = strings_of(arrays["names"], np.cumsum(arrays["name_sizes"]), pa.large_binary())
+        self._names.append(names.take(number_array(new)))
 
     def _known_names(self) -> list[str]:
         return [name.decode("utf-8", "backslashreplace") for name in pa.concat_arrays(self._names).to_pylist()]
@@ -254,14 +255,8 @@ class VWEncoder(LineEncoder):
         sizes = arrays["name_sizes"]
         if len(sizes) != encoder.keys.count or (sizes < 0).any() or sizes.sum() != len(arrays["names"]):
             raise ModelError("the names of features do not end with their text")
-        encoder._names = [_array_of(arrays["names"], sizes)]
+        encoder._names = [strings_of(arrays["names"], np.cumsum(sizes), pa.large_binary())]
         return encoder
-
-
-def _array_of(names: np.ndarray, sizes: np.ndarray) -> Any:
-    """Convert concatenated names of any bytes to an Arrow array."""
-    buffers = [None, pa.py_buffer(np.append(0, np.cumsum(sizes))), pa.py_buffer(np.ascontiguousarray(names))]
-    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
 
 def _tags(data: np.ndarray, output: Output) -> list[str]:

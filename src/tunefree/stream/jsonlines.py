@@ -122,10 +122,9 @@ def _exact_type(inferred: Any, numbers: Any) -> Any:
         return inferred
     if beyond_doubles(numbers):
         return pa.int64()
-    if pa.types.is_floating(numbers.type) and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**63)).as_py():
-        are_whole = pc.all(pc.and_(pc.equal(pc.floor(numbers), numbers), pc.is_finite(numbers))).as_py()
-        return pa.string() if are_whole else pa.float64()
-    return pa.float64()
+    is_long = pa.types.is_floating(numbers.type) and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**63)).as_py()
+    are_whole = is_long and pc.all(pc.and_(pc.equal(pc.floor(numbers), numbers), pc.is_finite(numbers))).as_py()
+    return pa.string() if are_whole else pa.float64()
 
 
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:

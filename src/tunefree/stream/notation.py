@@ -12,14 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.schema import DecimalMark
-from tunefree.stream.arrays import (
-    is_missing,
-    nulled,
-    string_array,
-    text_at,
-    to_booleans,
-    to_numpy,
-)
+from tunefree.stream.arrays import is_missing, nulled, string_array, text_at, to_booleans, to_numpy
 from tunefree.stream.spellings import SIGNS_OF_MISSING
 
 ZEROS, EXACT = "leading zeros", "whole numbers beyond 2^53"  # why digits are codes, not numbers
@@ -330,7 +323,3 @@ class ColumnTypes(NamedTuple):
             name, equals, sign = before.rpartition("=")  # a format may begin with a bracket
             formats |= {text: None} if text in names or not (percent and equals) else {name: sign + percent + fields}
         return formats
-
-    def as_written(self, names: Sequence[str]) -> list[str]:
-        """Columns that are read from text as strings, so that no digits are lost."""
-        return [*self.categorical, *self.dates(names)]

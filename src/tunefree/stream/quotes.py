@@ -16,15 +16,12 @@ from tunefree.compiled.functions import compiled
 QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 
 
-def inside_quotes(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> np.ndarray:
-    """Return a mask of the bytes (uint8) after which the text is inside quotes, given the delimiters of fields.
-
-    ``before`` is the byte before the text, and ``begins_inside`` is whether the text begins inside quotes.
-    """
+def inside_quotes(text: np.ndarray, delimiters: str) -> np.ndarray:
+    """Return a mask of the bytes (uint8) after which a text of whole lines is inside quotes."""
     opens = np.zeros(256, bool)  # mask of the bytes that precede a field
     opens[[LINE_END, ord("\r"), *delimiters.encode()]] = True
     inside = np.empty(len(text), bool)
-    mark_quoted(text, opens, before, begins_inside, inside)
+    mark_quoted(text, opens, LINE_END, False, inside)
     return inside
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Boolean, Category, Faults, Number, converted, family
+from tunefree.stream.columns import Boolean, Category, Faults, Number, family
 from tunefree.stream.encoder import present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
@@ -134,11 +134,11 @@ class RowEncoder:
         array = present_of(self.encoder, chunk.data.column(column.name), column.name, faults, column.kind)
         if family(array.type) not in column.families:
             return None
-        values = converted(column, array, faults)
+        values = column.convert(array, faults)
         parts = column.parts_since(values, False)
         if faults or faults.missing:
             return None
-        parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.bags)]
+        parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.words)]
         ids, words = self.encoder.ids.chunk_features(1, *parts_by_column, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):

@@ -392,25 +392,22 @@ class Further:
     left_out: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def columns(
-        self, table: Any, known: Iterable[str | None], file: str, row: int, na_values: Sequence[str], typed: bool
-    ) -> list[Any]:
-        """The new columns of a chunk, in the order of their first values; ``row`` is the number of its first row."""
-        names, firsts = {*known, *self.left_out}, []
-        for name in table.schema.names:
-            if name in names or is_among(name, self.ignored):
-                continue
-            array = blank_to_null(decoded(without(table.column(name), na_values)))
+    def columns(self, chunk: Chunk, names: Iterable[str], na_values: Sequence[str], typed: bool) -> list[Any]:
+        """The columns with these names in a chunk, in the order of their first values."""
+        firsts = []
+        for name in names:
+            array = blank_to_null(decoded(without(chunk.data.column(name), na_values)))
             array = nulled(array, pc.is_nan(array)) if pa.types.is_floating(array.type) else array
             present = ~is_missing(array)
             if present.any():
                 firsts.append((int(present.argmax()), name, array))
-        length = table.num_rows if not typed and row == 1 and self.rows else 1
-        columns = [(at, self._column(name, array[at : at + length], file, typed)) for at, name, array in sorted(firsts)]
-        for at, column in columns:
-            if column is not None:
+        length = chunk.data.num_rows if not typed and chunk.row == 1 and self.rows else 1
+        columns = []
+        for at, name, array in sorted(firsts):
+            if (column := self._column(name, array[at : at + length], chunk.file, typed)) is not None:
                 column.since = self.rows + at + 1
-        return [column for _, column in columns if column is not None]
+                columns.append(column)
+        return columns
 
     def _column(self, name: str, values: Array, file: str, typed: bool) -> Any:
         """The column that is inferred from values; None if they cannot be used, and then their type is recorded."""
@@ -482,12 +479,11 @@ def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: 
 def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
     """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
     informative = [name for name in texts if name not in plain or trained[name]]
-    decimals: set[str] = set()
-    for name in [*informative, *(plain if informative else ())]:
-        if name in informative or not decimals:
-            marks = decimal_marks(texts[name][:_EXAMINED])
-            decimals |= marks if len(marks) == 1 else set()
-    return decimals.pop() if len(decimals) == 1 else None
+    for names in (informative, plain if informative else ()):
+        marks = [decimal_marks(texts[name][:_EXAMINED]) for name in names]
+        if decimals := set[str]().union(*(mark for mark in marks if len(mark) == 1)):
+            return decimals.pop() if len(decimals) == 1 else None
+    return None
 
 
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:

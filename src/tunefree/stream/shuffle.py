@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
-from tunefree.stream.arrays import bytes_of, number_array, to_numpy
-from tunefree.stream.batch import BadRows, Tally, no_rows, row_numbers
+from tunefree.stream.arrays import bytes_of, number_array, strings_of, to_numpy
+from tunefree.stream.batch import BadRows, no_rows, row_numbers
 from tunefree.stream.columns import decoded, family
 from tunefree.stream.files import TextFile, display_name
 from tunefree.stream.quotes import LINE_END
@@ -49,21 +49,22 @@ def shuffled(
         number, before = np.load(_origins(file), mmap_mode="r")[row - 1].tolist()
         return display_name(source.files[number]) if source.files else source.name, before
 
+    bad = bad or BadRows()
     with tempfile.TemporaryDirectory(prefix="tunefree-shuffle-") as folder:
         rng = np.random.default_rng(seed)
         size = UNPACKED * sum(os.path.getsize(file) for file in source.files if file != "-")
         n_buckets = min(max(BUCKETS, size // BUCKET), MOST_BUCKETS)
         try:
-            buckets = _divide(chunks or source.chunks(bad=bad or BadRows()), n_buckets, Path(folder), rng)
+            buckets = _divide(chunks or source.chunks(bad=bad), n_buckets, Path(folder), rng)
             files = [_reordered(bucket, source.kind == formats.TABLE, rng) for bucket in buckets]
             if not files:
-                raise no_rows(source.name, Tally() if bad is None else bad.tally)
+                raise no_rows(source.name, bad.tally)
         except OSError as error:
             problem = f"rows cannot be written to the disk in their new order ({error.strerror or error})"
             raise DataError(problem, folder, remedy="make room, or name another folder as TMPDIR") from None
         names = tuple(TextFile(file, longest_line=MOST_LINE_BYTES) for file in files)
         format = "arrow" if source.kind == formats.TABLE else source.format
-        shuffled_source = Source(names, format, origin=origin, known=known, typed=source.typed)
+        shuffled_source = Source(names, format, origin=origin, known=known)
         try:
             yield shuffled_source
         except DataError as error:
@@ -105,8 +106,7 @@ def _rows_of(chunk: Any) -> Any:
     if isinstance(chunk.data, np.ndarray):
         data = chunk.data if chunk.data[-1:].tobytes() == b"\n" else np.append(chunk.data, np.uint8(LINE_END))
         ends = np.flatnonzero(data == LINE_END) + 1
-        buffers = [None, pa.py_buffer(np.append(0, ends)), pa.py_buffer(data)]
-        lines = pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
+        lines = strings_of(data, ends, pa.large_binary())
         names, arrays, numbers = ["line"], [lines], chunk.row + np.arange(len(ends))
     else:
         names, arrays, numbers = chunk.data.schema.names, chunk.data.columns, row_numbers(chunk)

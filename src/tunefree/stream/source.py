@@ -42,7 +42,7 @@ class Source:
 
     ``column_types`` describes how later files write numbers and dates of columns that the model knows. If rows were
     moved, as by a shuffle, ``origin`` maps a file and row number to those of the user's data, and ``known`` is an
-    encoder with the columns of the data. ``typed`` is whether the format distinguishes strings of digits from numbers.
+    encoder with the columns of the data.
     """
 
     files: tuple[str, ...]
@@ -52,7 +52,6 @@ class Source:
     column_types: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
     origin: Callable[[str, int], tuple[str, int]] = as_named
     known: Any = None
-    typed: bool = True
 
     @property
     def kind(self) -> str:
@@ -114,33 +113,37 @@ class Source:
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
         """Create an encoder; for a table, with the columns of the first chunk, see ``TableEncoder.infer``."""
         if self.kind == formats.TABLE:
-            infer = encoder_of(self.kind).infer
-            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **column_options)
+            typed = self.format is None or formats.named(self.format).typed
+            return encoder_of(self.kind).infer(first, target, hash_bits=hash_bits, typed=typed, **column_options)
         if any(value for value in column_options.values() if value != ColumnTypes()):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
     def lengths(self) -> list[int]:
-        """Return the lengths of the files in the unit of a position's offset, 0 if unknown; a table has none."""
-        return [_length(file, formats.named(str(self.format))) for file in self.files]
+        """Return the lengths of the files, or of the table, in the unit of a position's offset; 0 if unknown."""
+        if self.format is None:
+            return [_rows_of(self.table)]
+        spec = formats.named(self.format)
+        length = plain_size if spec.text else formats.load(spec.reader).length
+        return [length(file) or 0 for file in self.files]
 
     def progress(self) -> Callable[[Position], float | None]:
         """Return a function that maps a position to the fraction of the source before it, or to None if unknown."""
         sizes = self.lengths()
         total = sum(sizes)
-        if not sizes or not all(sizes):
+        if not all(sizes):
             return lambda position: None
         before = [0, *itertools.accumulate(sizes)]
         return lambda position: min(1.0, (before[min(position.file, len(sizes))] + position.offset) / total)
 
     def places(self, count: int) -> list[Position]:
         """Return up to ``count`` positions spread over the source, the first at its start; none if it is read once."""
-        lengths = [_rows_of(self.table)] if self.format is None else self.lengths()
+        lengths = self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
         ends, positions = list(itertools.accumulate(lengths)), {Position()}
         is_text = self.format is not None and formats.named(self.format).text
-        for part in range(1, count) if lengths and all(lengths) else ():
+        for part in range(1, count) if all(lengths) else ():
             goal = ends[-1] * part // count
             index = bisect.bisect_right(ends, goal)
             offset = goal - ends[index] + lengths[index]
@@ -230,7 +233,7 @@ def open_source(
     applicable = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
     applicable += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
     _refuse([option for option in passed if option not in applicable], f"has no effect on {spec.name} files")
-    return Source(files, spec.name, None, delimiter, column_types, typed=spec.typed)
+    return Source(files, spec.name, None, delimiter, column_types)
 
 
 def _refuse(names: list[str], why: str) -> None:
@@ -281,8 +284,3 @@ def _rows_of(table: Any) -> int:
     library = type(table).__module__.split(".")[0]
     # Other objects may be results of a query, which can be read only once.
     return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
-
-
-def _length(file: str, format: formats.Format) -> int:
-    """Return the length of a file in the unit of a position's offset (bytes for text); 0 if unknown without reading."""
-    return plain_size(file) or 0 if format.text else int(formats.load(format.reader).length(file))

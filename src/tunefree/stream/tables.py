@@ -33,7 +33,7 @@ class Options(NamedTuple):
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
     as_written: tuple[str, ...] = ()  # columns that are strings if they are names of folders
     ignored: tuple[str, ...] = ()  # columns that are left out
-    column_types: ColumnTypes | None = None  # declared types, which are not inferred
+    column_types: ColumnTypes = ColumnTypes()  # declared types, which are not inferred
     target: str | None = None  # a column that may be a name of folders
     na_values: tuple[str, ...] = ()  # further texts in JSON that mean a missing number
     grows: bool = True  # whether columns that are not in ``types`` are used
@@ -41,8 +41,13 @@ class Options(NamedTuple):
     @property
     def named(self) -> set[str]:
         """Columns of a model, and columns that a user names."""
-        types, target = self.column_types or ColumnTypes(), () if self.target is None else (self.target,)
-        return {*self.types, *self.as_written, *self.ignored, *types.numeric, *types.as_written(()), *target}
+        target = () if self.target is None else (self.target,)
+        return {*self.types, *self.strings, *self.ignored, *self.column_types.numeric, *target}
+
+    @property
+    def strings(self) -> set[str]:
+        """Columns that are strings if they are names of folders."""
+        return {*self.as_written, *self.column_types.categorical, *self.column_types.dates(())}
 
 
 class TableReader(NamedTuple):
@@ -81,13 +86,12 @@ def read_tables(
         if number:
             known = settings._replace(types=dict(zip(schema.names, schema.types, strict=True)) | settings.types)
             file_schema = reader.schema(file, known)
-            columns = dict(zip(file_schema.names, file_schema.types, strict=True))
-            _check_columns(first_schema, columns, reader.optional, file, files[0])
-            schema = _with_further(schema, columns)
+            _check_columns(first_schema, file_schema, reader.optional, file, files[0])
+            schema = _with_further(schema, file_schema)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, settings, bad):
             rows += chunk.data.num_rows + bad.tally.count  # the tally may begin anew after each chunk
-            schema = _with_further(schema, dict(zip(chunk.data.schema.names, chunk.data.schema.types, strict=True)))
+            schema = _with_further(schema, chunk.data.schema)
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.tally.count:
@@ -107,8 +111,9 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
     return reader
 
 
-def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: str, first: str) -> None:
+def _check_columns(schema: Any, file_schema: Any, optional: bool, file: str, first: str) -> None:
     """Raise a DataError unless a file has the columns of the first file, or some if ``optional``, with equal types."""
+    columns = dict(zip(file_schema.names, file_schema.types, strict=True))
     optional = optional and not columns.keys().isdisjoint(schema.names)
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
@@ -123,10 +128,10 @@ def _check_columns(schema: Any, columns: dict[str, Any], optional: bool, file: s
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
 
 
-def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
+def _with_further(schema: Any, other: Any) -> Any:
     """A schema with further columns, except for columns of type null, whose type is not known yet."""
     known = {*schema.names}
-    further = [(name, type) for name, type in columns.items() if name not in known and not pa.types.is_null(type)]
+    further = [field for field in other if field.name not in known and not pa.types.is_null(field.type)]
     return pa.schema([*schema, *further]) if further else schema
 
 
@@ -146,7 +151,6 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
 
 def _value(partition: Partition, options: Options) -> Any:
     """The value of a partition as an Arrow array: a number if all values are, and the column has no other type."""
-    as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
-    known = options.types.get(partition.name, pa.string() if partition.name in as_written else pa.float64())
+    known = options.types.get(partition.name, pa.string() if partition.name in options.strings else pa.float64())
     arrow_type = pa.float64() if partition.is_number and pa.types.is_floating(known) else pa.string()
     return pa.nulls(1, arrow_type) if partition.text is None else string_array([partition.text]).cast(arrow_type)

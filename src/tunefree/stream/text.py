@@ -350,14 +350,12 @@ def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """Read the beginning of a text; standard input can still be read from its start afterwards."""
     with closing(open_text(file)) as text:
         text.skip_to(0)
-        window = text.peek(SAMPLE).tobytes()
-        beginning = _beginning(window, delimiters)
-        if not beginning.end and len(window) == SAMPLE:
-            window = text.peek(text.longest_line).tobytes()
+        for size in (SAMPLE, text.longest_line):
+            window = text.peek(size).tobytes()
             beginning = _beginning(window, delimiters)
-        if not beginning.end and len(window) >= text.longest_line:
-            raise _too_long(text)
-        return beginning._replace(end=beginning.end or len(window))
+            if beginning.end or len(window) < min(size, text.longest_line):
+                return beginning._replace(end=beginning.end or len(window))
+        raise _too_long(text)
 
 
 def _beginning(window: bytes, delimiters: str) -> Beginning:

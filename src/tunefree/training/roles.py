@@ -23,7 +23,6 @@ from tunefree.stream.columns import (
     Number,
     TimeOfDay,
     Timestamp,
-    converted,
     decoded,
     is_number,
 )
@@ -81,7 +80,7 @@ def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
     >>> values_of(Number("age"), [pa.array([39, None])]).numbers
     array([39., nan])
     """
-    converted_chunks = [converted(column, array, Faults()) for array in arrays]
+    converted_chunks = [column.convert(array, Faults()) for array in arrays]
     if not converted_chunks:
         return None
     if column.kind in (Category.kind, Boolean.kind):

@@ -21,7 +21,7 @@ import pyarrow as pa
 from tunefree.losses import kind_of, loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.model_files.plan import Plan
-from tunefree.stream.columns import Faults, Text, converted
+from tunefree.stream.columns import Faults, Text
 from tunefree.training.roles import values_of
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.paired import PairedComparison, Truth, compared
@@ -86,7 +86,7 @@ def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[s
             for table in tables
         ]
         if column.kind == Text.kind:
-            chunks = [converted(column, array, Faults()) for array in arrays]
+            chunks = [column.convert(array, Faults()) for array in arrays]
             texts.append(pa.chunked_array(chunks).fill_null("").to_numpy())
         elif (values := values_of(column, arrays)) is None:
             unseen.append(column.name)
