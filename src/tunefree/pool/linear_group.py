@@ -409,7 +409,6 @@ class LinearGroup(Part):
 
     @property
     def _view_names(self) -> set[str]:
-        """The names of the views of all members."""
         return {member.setting.view for member in self.members}
 
     def _view(self, name: str, X: Any) -> Steady:
