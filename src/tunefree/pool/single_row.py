@@ -49,9 +49,10 @@ class LinearRow:
         self.read = [member.weights(group.n_features) for member in group.members]
         members: list[Any] = [*zip(group.members, self.read, rows, written, strict=True)]
         self.score_program = Program([(score_rows, *read, row, margins) for _, read, row, margins in members])
-        states: list[Any] = [(member.state, read) for member, read, *_ in members if not member.fixed]
-        calls = [(reading(type(state), state.n_outputs == 1), state, *read) for state, read in states]
-        self.read_program = Program(calls)
+        states: list[Any] = [
+            (type(member.state), member.state, read) for member, read, *_ in members if not member.fixed
+        ]
+        self.read_program = Program([(reading(cls, state.n_outputs == 1), state, *read) for cls, state, read in states])
         rows_to_learn = ((member, (row, self.target, self.weight, margins)) for member, _, row, margins in members)
         self.learn_program = Program(
             [
