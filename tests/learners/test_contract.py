@@ -141,7 +141,7 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
 
     bounds = Bounds() if clips else weight
     expected, _ = TWINS[name](X, square_slope, n_outputs, bounds)
-    member = Member.create(Setting(name, known_dimension(name, 4), "raw"), False, 5, n_outputs, SQUARE)
+    member = Member(Setting(name, known_dimension(name, 4), "raw"), False, 5, n_outputs, SQUARE)
     margins = run(member.state, member.objective, as_dense(X), y, weight, n_outputs)[2]
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 

@@ -98,7 +98,7 @@ def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_
 def test_a_late_class_knows_that_it_was_absent():
     """What the constant has learned is what it learns of rows of other classes alone."""
     (X, y), objective = data(400), Objective("classification", loss_of("classification", None))
-    member = Member.create(Setting("scinol2", {}, "raw"), False, 5, 1, objective)
+    member = Member(Setting("scinol2", {}, "raw"), False, 5, 1, objective)
     member.learn(X, np.where(y == "b", 1.0, -1.0), np.ones(400), np.empty((400, 1)))
     member.add_outputs(Objective("classification"), 1, 3)
     assert member.state.wealth[0, 2] > 1.0 and member.state.gradients[0, 2] < 0.0

@@ -167,22 +167,21 @@ def inherited(kind: Kind, problem: Problem, seed: int, before: Inherited) -> Inh
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     settings = before.for_rows(n_earlier).settings
 
-    def next_of(settings: Settings) -> tuple[Settings, float]:
-        neighbours = kind.neighbours(settings, problem)
-        neighbour = neighbours[turn % len(neighbours)] if neighbours else settings
-        few = neighbour._replace(trees=neighbour.fewest_trees)
-        return neighbour, kind.work_of_trial(few, problem, n_earlier)
+    def work_of_few(settings: Settings) -> float:
+        return kind.work_of_trial(settings._replace(trees=settings.fewest_trees), problem, n_earlier)
 
-    few = settings._replace(trees=settings.fewest_trees)
-    if saved < kind.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
-        return before._replace(saved=saved)
-    trial = Trial(kind, problem, seed, saved)
-    if not trial.is_possible:
+    def next_of(settings: Settings) -> Settings:
+        neighbours = kind.neighbours(settings, problem)
+        return neighbours[turn % len(neighbours)] if neighbours else settings
+
+    has_saved = saved >= work_of_few(settings) + work_of_few(next_of(settings))
+    trial = Trial(kind, problem, seed, saved) if has_saved else None
+    if trial is None or not trial.is_possible:
         return before._replace(saved=saved)
     course, in_vain = Course(trial, settings), 0
     while in_vain < len(kind.neighbours(course.settings, problem)):
-        neighbour, work = next_of(course.settings)
-        if work > trial.saved:
+        neighbour = next_of(course.settings)
+        if work_of_few(neighbour) > trial.saved:
             break
         candidate = Course(trial, neighbour)
         has_gained = trial.is_better(candidate.judged[0], course.judged[0])

@@ -153,7 +153,7 @@ class ConformalRecord(Part):
         """Discard the columns: from now on all rows have the same width."""
         self.residuals = Reservoir(most=MOST_RESIDUALS)
         if self.widths is not None:
-            self.widths = Widths(self.widths.mean, None, 0)
+            self.widths = Widths(self.widths.mean)
 
     def quantile(
         self, level: float, is_over: bool, asked: str, code: int | None = None, curve: LearningCurve | None = None

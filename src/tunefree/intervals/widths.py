@@ -31,7 +31,7 @@ LEAST = 1e-150  # smallest width, so that scores are finite
 class Widths(Part):
     """Expected residuals of rows.
 
-    >>> Widths(2.0, None, 0).of(np.empty((2, 0)), np.zeros(2))
+    >>> Widths(2.0).of(np.empty((2, 0)), np.zeros(2))
     array([9., 9.])
     """
 
@@ -63,7 +63,7 @@ class Widths(Part):
         weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
         if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:
-            return cls(mean, None, 0)
+            return cls(mean)
         is_code = np.append(False, is_categorical(np.array(keys, np.int64)))[:n_columns]
         columns = np.ascontiguousarray(kept["columns"])
         problem = Problem(columns, is_code, roots, weights, 0, Square())

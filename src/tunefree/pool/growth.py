@@ -121,7 +121,6 @@ class Growth(Part):
         self.next = clocks.births(0)
 
     def _window(self, length: int) -> Window:
-        """A new window of this length."""
         return Window(length, self.clocks_of_places == length)
 
     def _set_awake(self, generations: list[Generation]) -> None:

@@ -70,27 +70,21 @@ class Member(Part):
     )
     offsets: np.ndarray | None = array("float64", ("K",), LEARNED, may_be_none=True)
 
-    def __init__(self, setting: Setting, average: bool, state: Any, objective: Objective, room: int) -> None:
-        self.setting, self.average, self.state, self.objective = setting, average, state, objective
-        self.room = room  # capacity in features; the state of some learners is smaller
+    def __init__(self, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> None:
+        learner = averaged(ALL[setting.learner]) if average else ALL[setting.learner]
+        try:
+            self.state = learner(n_features, n_outputs, **setting.settings)
+        except TypeError as error:
+            raise ModelError(f"{setting.learner}: {error}") from None
+        self.setting, self.average, self.objective = setting, average, objective.copied()
+        if self.state.traits.takes_slopes_as_they_come and objective.task == "classification":
+            self.objective.steepest = CEILING  # slopes are not clipped at the steepest so far
+        self.room = n_features  # capacity in features; the state of some learners is smaller
         self.log = None  # slopes of rows, to replay first occurrences of features; None before the first one
         self.rows, self.mass = 0, 0.0  # number of learned rows, and sum of their weights
         self.offsets = None  # (K,) added to the weights of the constant, once a class was added after the first rows
         self.n_known = self.n_logged = None
         self.fixed_weights = self.fixed_units = None  # weights of a member that only predicts; its state is blank
-
-    @classmethod
-    def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Objective) -> Member:
-        """A member that has learned no rows."""
-        learner = averaged(ALL[setting.learner]) if average else ALL[setting.learner]
-        try:
-            state = learner(n_features, n_outputs, **setting.settings)
-        except TypeError as error:
-            raise ModelError(f"{setting.learner}: {error}") from None
-        objective = objective.copied()
-        if state.traits.takes_slopes_as_they_come and objective.task == "classification":
-            objective.steepest = CEILING  # slopes are not clipped at the steepest so far
-        return cls(setting, average, state, objective, n_features)
 
     @property
     def fixed(self) -> Read | None:
@@ -295,7 +289,7 @@ class LinearGroup(Part):
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
         member_arguments = average, self.n_features, n_outputs, objective
-        self.members = [Member.create(setting, *member_arguments) for setting in settings]
+        self.members = [Member(setting, *member_arguments) for setting in settings]
         self.views = {}  # by name, from the first rows on; the raw view has no state
         self._weights = None  # a cache that is valid until a member changes
         self.n_changes = 0  # number of changes of members, by which others know that their copies are stale
@@ -415,7 +409,6 @@ class LinearGroup(Part):
 
     @property
     def _view_names(self) -> set[str]:
-        """The names of the views of all members."""
         return {member.setting.view for member in self.members}
 
     def _view(self, name: str, X: Any) -> Steady:

@@ -24,7 +24,7 @@ from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.linear_group import LinearGroup, name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
-from tunefree.pool.slots import WHOLE, Slot, slots_of
+from tunefree.pool.slots import LINEAR, WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -97,7 +97,8 @@ class Members(Part):
     @property
     def places_as_born(self) -> list[int]:
         """Positions in the mixture of the generations of all rows as they were born."""
-        return [place for slot, place in self.slots.items() if slot.clock == WHOLE and slot.is_as_born]
+        slots = [slot for slot in self.slots if slot.clock == WHOLE and (slot.kind == LINEAR or slot.version == 0)]
+        return [self.slots[slot] for slot in slots]
 
     @property
     def places_awake(self) -> list[int]:

@@ -144,7 +144,6 @@ class Model(ScoredModel):
         return {"linear": self.linear, "predictor": self.predictor, "record": self.record}
 
     def _check_whole(self) -> None:
-        """Raise an error if the model was left in the middle of rows."""
         if self.ended_by is not None:
             problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
             raise ModelError(f"{problem}; fit it anew, or load it from a file")

@@ -367,12 +367,10 @@ class FirstMeetings(Part):
         return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.is_settled))
 
     def _have_no_slot(self, features: np.ndarray) -> np.ndarray:
-        """A mask of features without a slot."""
         is_beyond = features >= len(self.slot_of)
         return (features >= self.first) & (is_beyond | (self.slot_of.take(features, mode="clip") <= 0))
 
     def _reserve(self, n_features: int) -> None:
-        """Reserve capacity for so many features."""
         if n_features > len(self.slot_of):
             capacity = max(n_features, 3 * len(self.slot_of) // 2)
             for name in ("slot_of", "serials", "latest"):

@@ -101,10 +101,8 @@ class ModelOptions:
         members = members or (MEMBERS if self.is_pool else [Setting(self.learner, settings, self.view)])
         is_open = self.kinds is None and self.is_pool
         registered = kinds.registered(bool(self.monotone)) if is_open else tuple(self.kinds or ())
-        values = {"settings": settings, "config": config, "member_settings": tuple(members), "kinds": registered}
-        values["monotone"] = tuple(self.monotone)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(settings=settings, config=config, member_settings=tuple(members))
+        self.__dict__.update(kinds=registered, monotone=tuple(self.monotone))
 
     @property
     def family(self) -> Any:

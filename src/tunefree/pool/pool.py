@@ -349,9 +349,7 @@ class Pool(Part):
         self._record(
             LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
         )
-        has_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
-        if has_event and weight[-1] > 0.0 and not self.only_members_learn:
-            self.flush()
+        if weight[-1] > 0.0 and not self.only_members_learn:
             self._run_events(predictions[-1])
         return mixed if ahead is None else ahead.mixed
 
@@ -430,24 +428,24 @@ class Pool(Part):
 
     def _run_events(self, predictions: np.ndarray) -> None:
         """Carry out the events that are due after the latest row; ``predictions`` (M, K) are the members' for it."""
-        growth = self.members.growth
-        if growth is None:
+        growth, is_end = self.members.growth, self.rows % BLOCK == 0
+        if growth is None or not (is_end or self.rows >= growth.event()):
             return
-        if self.rows % BLOCK == 0 and self.rises.end_block():
+        self.flush()
+        if is_end and self.rises.end_block():
             for window in growth.windows:
                 window.wake(self.rows)
         context_weights = [
             np.where(np.isnan(predictions[:, 0]), np.nan, context.mixture.base.weights) for context in self.contexts
         ]
-        if self.rows % BLOCK == 0 or self.rows >= growth.event():
-            for context, weights in zip(self.contexts, context_weights, strict=True):
-                context.record.add(self.rows, weights)
+        for context, weights in zip(self.contexts, context_weights, strict=True):
+            context.record.add(self.rows, weights)
         took_over = growth.advance(self.rows, context_weights[self._latest_context])
         if growth.has_texts:
             self._give_up_trees()
         elif took_over and self.rows >= self.copies.next:
             self.copies.take(self.contexts, self.rows)
-        if self.rows % BLOCK == 0:
+        if is_end:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
 
     @property

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
 from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.mixing.bases import LEAST
-from tunefree.pool.contexts import NEW, Context, by_context
+from tunefree.pool.contexts import Context, by_context
 from tunefree.pool.model import Model
 from tunefree.pool.pool import Pool
 
@@ -54,12 +53,9 @@ def has_intervals(model: Any, coverage: float) -> bool:
     """Whether a model has intervals of this coverage: a pool predicts numbers, and there are enough scores."""
     if model.task != "regression" or model.pool is None:
         return False
-    try:
-        for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
-            quantile(model.pool, level, f"the quantile {level:g}")
-    except ModelError:
-        return False
-    return True
+    levels = [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
+    contexts, is_over = model.pool.contexts, model.pool.has_finished
+    return all(any(context.conformal.has_enough([level], is_over) for context in contexts) for level in levels)
 
 
 def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
@@ -79,8 +75,9 @@ def class_sets(model: Model, X: Any, margins: np.ndarray, coverages: np.ndarray,
         quantiles = []
         for coverage in coverages.tolist():
             asked = [f"coverage {coverage:g}" + ("" if k is None else f" of class {model.classes[k]!r}") for k in codes]
-            asked_codes = zip(asked, codes, strict=True)
-            quantiles.append([quantile(pool, coverage, name, code, number) for name, code in asked_codes])
+            contexts_of_codes = [_context_with_scores(pool, number, [coverage], code) for code in codes]
+            by_code = zip(contexts_of_codes, asked, codes, strict=True)
+            quantiles.append([_quantile(pool, context, coverage, name, code) for context, name, code in by_code])
         return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))
 
     return scores[:, None] <= by_context(contexts, bounds)
@@ -127,14 +124,6 @@ def _quantiles(
     return np.maximum(bounds, least)
 
 
-def quantile(pool: Pool, level: float, asked: str, code: int | None = None, number: int = NEW) -> float:
-    """The quantile of the scores of future rows of a context; a ModelError is raised if there are too few scores.
-
-    Scores are scaled residuals of numbers, or scores of all classes or of one (:mod:`tunefree.intervals.sets`).
-    """
-    return _quantile(pool, _context_with_scores(pool, number, [level], code), level, asked, code)
-
-
 def _context_with_scores(pool: Pool, number: int, levels: list[float], code: int | None = None) -> Context:
     """The context whose scores are used for rows of a context: the other one if only that has enough scores."""
     contexts = sorted(
@@ -145,6 +134,7 @@ def _context_with_scores(pool: Pool, number: int, levels: list[float], code: int
 
 
 def _quantile(pool: Pool, context: Context, level: float, asked: str, code: int | None = None) -> float:
+    """The quantile of the scores of future rows; scores are scaled residuals of numbers, or scores of classes."""
     if not pool.has_finished:
         return context.conformal.quantile(level, False, asked, code)
     curve = context.conformal.curve()

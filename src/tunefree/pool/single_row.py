@@ -68,7 +68,6 @@ class LinearRow:
         return is_alike and self.room >= X.codes.size + X.values.size
 
     def _update_weights(self) -> None:
-        """Update the weights of members if they have changed."""
         if self.group.n_changes != self.n_changes:
             self.read_program.run()
             for member, read in zip(self.group.members, self.read, strict=True):

@@ -39,11 +39,6 @@ class Slot(NamedTuple):
         learner = f", {learners_of(KINDS[self.kind].wealth)[self.version - 1][0]}" if self.version else ""
         return f"{self.kind}{clock}, {AGES[self.age]}{learner}"
 
-    @property
-    def is_as_born(self) -> bool:
-        """Whether the members of the slot do not learn."""
-        return self.kind == LINEAR or self.version == 0
-
 
 def slots_of(windows: Sequence[int], kinds: Sequence[str] = TREES, have_learners: bool = True) -> list[Slot]:
     """Slots for linear models on all rows, and for trees on all rows and on windows, with or without learners."""

@@ -40,10 +40,6 @@ class Predicted(NamedTuple):
     units: Annotated[np.ndarray, "float64[n]"]
     draws: Annotated[np.ndarray, "float64[n]"]
 
-    def of_context(self, number: int) -> Predicted:
-        """The rows of a context."""
-        return Predicted(*(array[self.contexts == number] for array in self))
-
 
 class Snapshot(Part):
     """Frozen parts of a pool that predict: linear members, generations, and the mixtures of contexts."""
@@ -134,7 +130,6 @@ class Copies(Part):
         self.ledger.flush(self._predict)
 
     def _predict(self, rows: LearnedRows) -> None:
-        """Let the copy predict rows."""
         if self.copy is None:
             return
         members, X, contexts = self.members, rows.X, rows.contexts
@@ -154,7 +149,8 @@ class Copies(Part):
         if self.predicted and self.copy is not None:
             rows = joined(self.predicted)
             for number, context in enumerate(contexts):
-                context.frozen.learn(self.members, rows.of_context(number), self.copy.rows >= JUDGED)
+                in_context = Predicted(*(array[rows.contexts == number] for array in rows))
+                context.frozen.learn(self.members, in_context, self.copy.rows >= JUDGED)
         self.forget()
 
     def take(self, contexts: list[Context], rows: int) -> None:

@@ -145,11 +145,6 @@ class RunningMetrics:
     def mean_error(self) -> float:
         return self.errors / self.weight if self.weight > 0 else 0.0
 
-    def loss_since(self, before: RunningMetrics) -> float:
-        """The mean loss of the rows added since ``before``; NaN if none was predicted."""
-        weight = self.weight - before.weight
-        return (self.loss - before.loss) / weight if weight > 0.0 else math.nan
-
 
 @dataclass
 class RunningMean:

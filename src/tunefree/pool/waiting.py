@@ -82,7 +82,6 @@ class Waiting(Part):
         return self.row_bytes * len(self.rows)
 
     def _arrays(self) -> _Rows:
-        """The digests and predictions of all rows."""
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))
         return _Rows(np.array([*self.rows], np.uint64), predictions)
 

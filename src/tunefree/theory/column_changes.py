@@ -21,7 +21,7 @@ standard errors. The level is divided by the number of tests (Bonferroni).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -103,10 +103,11 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     level, target_codes = LEVEL / (2 * len(columns) - 1), np.zeros(0, np.int64)
     for c, (key, values, is_of_categories) in enumerate(zip(keys, columns, is_category, strict=True)):
         codes, related = (_bins(values, is_of_categories, k) for k in (BINS, RELATED_BINS))
-        test = _test(_counts(codes, BINS + 1, n))
+        counts = _counts(codes, BINS + 1, n)
+        test = _test(counts)
         if test.is_beyond(level):
-            change = Change(int(key), False, test.distance, test.error)
-            changes.append(_with_bin(change, values, is_of_categories, codes, n))
+            changed_bin = _changed_bin(counts, codes, values, is_of_categories)
+            changes.append(Change(int(key), False, test.distance, test.error, *changed_bin))
         if c == 0:
             target_codes, least_distance = related, test.distance + 2.0 * test.error if changes else 0.0
             continue
@@ -119,9 +120,10 @@ def compared(before: np.ndarray, after: np.ndarray, keys: list[int], is_category
     return Comparison(n, m, len(columns), changes[:MOST_CHANGES])
 
 
-def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, n: int) -> Change:
-    """The change with the bin whose share differs most."""
-    counts = _counts(codes, BINS + 1, n)
+def _changed_bin(
+    counts: np.ndarray, codes: np.ndarray, values: np.ndarray, is_category: bool
+) -> tuple[Bin, float, float]:
+    """The bin whose share differs most, and its shares before and after."""
     p, q = counts / counts.sum(axis=-1, keepdims=True)
     b = int(np.argmax(np.abs(p - q)))
     bin_values = values[(codes == b) & (values != MISSING)]
@@ -130,7 +132,7 @@ def _with_bin(change: Change, values: np.ndarray, is_category: bool, codes: np.n
         changed_bin = Bin("missing" if low is None else "rare")
     else:
         changed_bin = Bin("category" if is_category else "numbers", low, high)
-    return replace(change, bin=changed_bin, before=float(p[b]), after=float(q[b]))
+    return changed_bin, float(p[b]), float(q[b])
 
 
 def _test(counts: np.ndarray) -> _Test:

@@ -78,7 +78,7 @@ def margins_along(
     if dimension is not None:
         settings[dimension] = float(n_features)  # the paper's number of features
     setting = Setting(method.learner, settings, "raw")
-    member = Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
+    member = Member(setting, False, n_features, n_outputs, objective_of(n_outputs))
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -96,11 +97,17 @@ def chart_of_losses(comparison: Comparison) -> Chart:
     for one in comparison.ranked:
         pairs = pairwise([RunningMetrics(), *one.trained.progress.points()])
         curves[one.name] = [
-            {"rows": now.rows, "loss": now.mean_loss(), "recent": now.loss_since(before)} for before, now in pairs
+            {"rows": now.rows, "loss": now.mean_loss(), "recent": _loss_between(before, now)} for before, now in pairs
         ]
     described = f"At the end: {'; '.join(ends)}."
     draw = on_axes(draw_losses, comparison)
     return Chart("Progressive loss against rows", described, draw, CAPTION, INCHES, "curves", curves)
+
+
+def _loss_between(before: RunningMetrics, now: RunningMetrics) -> float:
+    """The mean loss of the rows added in between; NaN if none was predicted."""
+    weight = now.weight - before.weight
+    return (now.loss - before.loss) / weight if weight > 0.0 else math.nan
 
 
 def draw_losses(axes: Any, comparison: Comparison) -> None:
