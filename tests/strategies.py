@@ -59,18 +59,21 @@ def as_dense(X):
     return rows.dense(X, intercept=False)
 
 
-def as_sparse(X):
-    """The rows as a sparse block of their non-zeros."""
+def words(X, first=1):
+    """The non-zeros as sparse rows, whose features begin with ``first``."""
     i, j = np.nonzero(X)
-    return rows.sparse(np.searchsorted(i, np.arange(len(X) + 1)), j + 1, X[i, j], intercept=False)
+    return rows.sparse(np.searchsorted(i, np.arange(len(X) + 1)), j + first, X[i, j])
+
+
+def as_sparse(X):
+    """The rows as a sparse block of their non-zeros, without a constant."""
+    return words(X)._replace(constant=0.0)
 
 
 def as_table(X):
     """The rows as a table: the first half of the columns as numbers, the rest as words."""
     half = X.shape[1] // 2
-    i, j = np.nonzero(X[:, half:])
-    words = rows.sparse(np.searchsorted(i, np.arange(len(X) + 1)), j + half + 1, X[:, half:][i, j])
-    block = rows.table(X[:, :half], np.arange(half) + 1, np.zeros((len(X), 0)), words)
+    block = rows.table(X[:, :half], np.arange(half) + 1, np.zeros((len(X), 0)), words(X[:, half:], half + 1))
     return block._replace(constant=0.0)
 
 

@@ -168,8 +168,7 @@ def test_columns_that_the_model_does_not_know_are_told(tmp_path):
     rows = X[["x", "z"]].assign(y=SCORE, name="a")
     tunefree.train(rows, target="y", ignore=["name"]).save(tmp_path / "a.model", only_for_prediction=True)
     predictor, row = load(tmp_path / "a.model"), {"x": 1.0, "z": 2, "y": 0.5, "name": "a"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         expected = predictor.predict([row])
     for strange in ([row | {"X": 1.0}], {name: [value] for name, value in row.items()} | {"X": [1.0]}):
         with pytest.warns(tunefree.DataWarning, match="the model does not know 'X': left out"):

@@ -69,9 +69,8 @@ def test_predictions_and_their_explanations(run, done, data, model):
         _, err = done(*words)
 
 
-def test_what_a_model_has_learned(run, data, model):
-    status, out, err = run("inspect", model, "--top", 0, "--class", CLASSES["no"])
-    assert status == 0, err
+def test_what_a_model_has_learned(run, done, data, model):
+    out, _ = done("inspect", model, "--top", 0, "--class", CLASSES["no"])
     names = [f"{DATE}[weekday=3]", NUMBER, *(f"{CATEGORY}={category}" for category in CATEGORIES.values())]
     assert shows(out, *names, TARGET, *CLASSES.values())
     assert json.loads(run("inspect", model, "--json", "--top", 0)[1])["classes"] == list(CLASSES.values())

@@ -167,8 +167,7 @@ def test_groups_and_exposures_go_with_the_model(role, name, done, tmp_path, monk
     assert (pd.read_csv("predictions.csv", float_precision="round_trip")["prediction"].to_numpy() == expected).all()
     back = tunefree.load("more.model")
     assert getattr(back.trained_.plan, {"group": "groups"}.get(role, role)) == name
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # on a column that the table lacks
+    with warnings.catch_warnings(action="error"):  # on a column that the table lacks
         assert back.partial_fit(FRAME, y, **given).t_ == 3 * N
         back.predict(FRAME, **(given if role == "exposure" else {}))
     back.save("back.model")

@@ -64,17 +64,15 @@ SPREAD = {
 
 
 @pytest.mark.parametrize("case", SPREAD)
-def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, case):
+def test_types_come_from_places_all_over_a_file(run, done, tmp_path, small_samples, case):
     z, kind, note = SPREAD[case]
     data, model = write(tmp_path / "d.csv", z), tmp_path / "m"
     assert len(data.read_bytes()) > 2 * 4096
-    status, out, err = train(run, data, model)
-    assert status == 0, err
+    out, _ = train(done, data, model)
     assert columns(run, model) == {"x": "number", "z": kind}
     notes = [line for line in out.splitlines() if line.startswith("note") and "missing in" not in line]
     assert len(notes) == (note is not None) and (note or "") in "".join(notes)
-    status, out, err = run("predict", model, data)
-    assert status == 0 and len(out.splitlines()) == N + 1, err
+    assert len(done("predict", model, data)[0].splitlines()) == N + 1
 
 
 def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):
@@ -92,11 +90,10 @@ def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_p
 
 
 @pytest.mark.parametrize("block", [400, 1 << 21])
-def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypatch, block):
+def test_words_that_come_late_in_numbers(run, done, tmp_path, small_samples, monkeypatch, block):
     monkeypatch.setattr(tables, "Options", partial(Options, block_size=block))
     dash = write(tmp_path / "dash.csv", lambda k: "-" if k in (490, 550) else k % 7).read_bytes()
-    status, out, err = train(run, "-", tmp_path / "m", stdin=dash)
-    assert status == 0, err
+    out, _ = train(done, "-", tmp_path / "m", stdin=dash)
     told = "column 'z': '-' is taken for a missing value (2 rows, the first: standard input, row 491); --categorical z"
     assert told in out and columns(run, tmp_path / "m")["z"] == "number"
     word = dash.replace(b",-,", b",unknown,")
@@ -158,12 +155,11 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(tmp_path, mo
     assert trained.progress.tally.oddities[0].rows == 2 and trained.encoder.columns[1].since == 101
 
 
-def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(run, tmp_path):
+def test_a_word_that_comes_later_beside_yes_and_no_is_a_category_and_no_end(done, tmp_path):
     lines = [f"{'yes' if k % 2 else 'No'},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["on,y", *lines]) + "\n")
     (tmp_path / "b.csv").write_text("on,y\nunknown,1\nYES,1\nn,0\n")
-    status, out, err = train(run, tmp_path / "a.csv", tmp_path / "m", tmp_path / "b.csv")
-    assert status == 0, err
+    out, _ = train(done, tmp_path / "a.csv", tmp_path / "m", tmp_path / "b.csv")
     trained = Trained.load(tmp_path / "m")
     assert trained.encoder.names() == ["(constant)", "on=false", "on=true", "on=unknown"]
     assert "true or false" in out and trained.progress.progressive[0].rows == 203
@@ -184,8 +180,7 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     features = {feature["feature"] for feature in found["features"]}
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
     assert {column["name"]: column["why"] for column in found["columns"]}["zip"] == "named by categorical"
-    status, out, err = run("inspect", tmp_path / "m", "--top", 0)
-    assert status == 0 and "named by date, %Y%m%d" in out, err
+    assert "named by date, %Y%m%d" in done("inspect", tmp_path / "m", "--top", 0)[0]
     table, _ = predictions(run, tmp_path / "m", data)
     first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))
     parquet.write_table(first, tmp_path / "d.parquet")  # the same values, some of them with types

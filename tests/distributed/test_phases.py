@@ -109,12 +109,12 @@ def test_the_certificate_holds_on_all_shards(data, trained):
     """Sums of evidence add over shards: they bound every linear model on all rows that were learned."""
     certificate = trained.model.certificate()
     assert certificate.rounds == trained.progress.progressive[0].rows == 4000
-    rows = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
+    batch = next(iter(predict(trained, open_source(data[0]), BadRows(), labelled=True))).batch
     random, largest = np.random.default_rng(0), certificate.largest
     model = trained.model
-    y = model.targets_of(model.codes(target_of("classification", rows))[0])
+    y = model.targets_of(model.codes(target_of("classification", batch))[0])
     X = np.zeros((len(y), trained.model.n_features))
-    for row, entries in zip(X, raw_rows(rows), strict=True):
+    for row, entries in zip(X, raw_rows(batch.rows), strict=True):
         row[[feature for feature, _ in entries]] = [value for _, value in entries]
     for size in (0.1, 1.0, 3.0):
         for _ in range(20):

@@ -141,8 +141,7 @@ def test_a_gap_where_none_was_learned_is_told():
     whole = np.where(np.isnan(X), 0.5, X)
     whole[:, 2] = X[:, 2]  # in this column some were missing
     model = tunefree.TuneFreeClassifier().fit(whole, labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model.predict(whole)
     rows = whole[np.arange(33_000) % len(whole)]  # more than are encoded at a time
     rows[[0, -1], 0] = np.nan
@@ -152,8 +151,7 @@ def test_a_gap_where_none_was_learned_is_told():
     ) as told:
         model.predict_proba(rows)
     assert len(told) == 1 and "x2" not in str(told[0].message)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model.partial_fit(rows[-6:], labels[:6]).predict(rows)  # now there is one that was learned
     table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     with pytest.warns(DataWarning, match="'age'"):

@@ -56,8 +56,7 @@ def assert_same(one, other, rows):
 
 
 def saved(estimator, folder, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         estimator.save(folder / "m", **options)
     return tunefree.load(folder / "m")
 

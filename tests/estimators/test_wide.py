@@ -135,8 +135,7 @@ def cells(n, seed=0, values=5):
 def test_targets_are_predicted_as_well_as_by_the_shares_and_means_of_each_cell(shuffle):
     X, cell, effect = cells(2000)
     y = np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-effect))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # no row is said to be a copy
+    with warnings.catch_warnings(action="error"):  # no row is said to be a copy
         model = TuneFreeClassifier(shuffle=shuffle).fit(X[:1000], y[:1000])
     ones, rows = (np.bincount(cell[:1000], of_rows, 25) for of_rows in (y[:1000] * 1.0, np.ones(1000)))
     shares = ((ones + 0.5) / (rows + 1.0))[cell[1000:]]

@@ -210,8 +210,7 @@ def test_metrics_of_huge_targets():
     table = {"x": NUMBERS, "y": np.where(NUMBERS > 0, most, -most)}
     trained = tunefree.train(table, target="y", task="regression", learner="scinol2").trained_
     table["y"] = -table["y"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         measures = evaluate(trained, open_source(table), BadRows()).measures
     assert np.isfinite([number for measure in measures.values() for number in measure if number is not None]).all()
     assert measures["mean_absolute_error"].value > 1e307 and measures["root_mean_squared_error"].value > 1e307

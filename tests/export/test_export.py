@@ -69,8 +69,7 @@ def session_of(tmp_path):
     """What makes a session of ONNX Runtime of a model."""
 
     def session(model, path=tmp_path / "exported.onnx"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", tunefree.DataWarning)
+        with warnings.catch_warnings(action="ignore", category=tunefree.DataWarning):
             model.export(path)
         onnx.checker.check_model(path, full_check=True)
         options = onnxruntime.SessionOptions()
@@ -176,8 +175,7 @@ def test_rows_that_were_learned_are_told_where_none_came_twice(session_of, tmp_p
     session = session_of(model)
     _, probabilities = session.run(None, inputs_of(session, X[:50]))
     assert np.abs(probabilities - model.predict_proba(X[:50])).max() > NEAR
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         TuneFreeClassifier(monotone={"x": 1}).fit(X, YES).export(tmp_path / "monotone.onnx")
 
 

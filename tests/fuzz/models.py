@@ -147,8 +147,7 @@ def _changed(array: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     if array.size:
         extremes = [np.nan, np.inf, -1e308, 1e308] if array.dtype.kind == "f" else []
         extremes += [-1, 0, 1, 7, 2**31 - 1, -(2**31)] if array.dtype.kind != "u" else [0, 1, 127, 255]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             value = np.array(extremes[rng.integers(len(extremes))]).astype(array.dtype)
         array.reshape(-1)[rng.integers(array.size)] = value
     return array
@@ -162,8 +161,7 @@ def outcome(path: Path, data: Any) -> str:
         return "refused" if len(str(error)) < 2000 else "refused at length"
     source, encoder = open_source(data), model.encoder
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else {}):
                 batch = encoder.encode(chunk, False, BadRows(skip=True), False)
                 model.model.predict(batch.rows)

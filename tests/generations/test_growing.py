@@ -1,6 +1,6 @@
 """What holds for each kind of generation."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -60,13 +60,9 @@ def test_rows_are_predicted_better_than_by_a_constant(kind, task):
 
 @any_kind
 def test_the_seed_and_nothing_else_decides(kind):
-    rows, results = problem("three"), []
-    before = np.random.get_state()[1].copy()
-    workers = [threading.Thread(target=lambda: results.append(margins(kind, rows))) for _ in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    rows, before = problem("three"), np.random.get_state()[1].copy()
+    with ThreadPoolExecutor(3) as executor:
+        results = list(executor.map(lambda _: margins(kind, rows), range(3)))
     assert all((result == results[0]).all() for result in results)
     assert (np.random.get_state()[1] == before).all()
     if kind in TREES:

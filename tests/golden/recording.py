@@ -120,8 +120,7 @@ def before() -> dict[str, Any]:
 
 def results_of(run: Run) -> dict[str, Recorded]:
     """The results of a run as they are written down."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return {part: recorded(value) for part, value in run.function().items()}
 
 

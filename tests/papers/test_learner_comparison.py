@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.report.test_document import DOCUMENTED, on_page, printed, texts_of
+from tests.report.test_document import DOCUMENTED, assert_shown
 from tests.report.test_page import check_page
 from tests.workflows.test_training import people
 from tunefree.learners import POOL
@@ -41,9 +41,7 @@ def test_a_late_class_and_bad_rows_as_in_train(comparison):
 def test_terminal_page_and_json_have_the_same_numbers(comparison):
     written = document(comparison[1])
     blocks = [block for section in written.sections for block in section.blocks]
-    shown, read = printed(blocks), on_page(blocks)
-    for text in map(" ".join, map(str.split, texts_of(blocks))):
-        assert text in shown and text in read, text
+    assert_shown(blocks)
     values = record(blocks)
     assert values.keys() <= DOCUMENTED and json.dumps(values, allow_nan=False)
     curve = values["curves"][POOL]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
+from tests.strategies import words
 from tunefree.compiled import functions
 from tunefree.core import rows
 from tunefree.core.rows import n_rows, part
@@ -42,12 +43,6 @@ def columns(draw, exponents=20):
     if draw(st.booleans()):
         X[:, 0] = X[0, 0]
     return np.ldexp(X, rng.integers(-exponents, exponents + 1, d))
-
-
-def words(X):
-    """The non-zeros as sparse rows."""
-    i, j = np.nonzero(X)
-    return rows.sparse(np.searchsorted(i, np.arange(len(X) + 1)), j + 1, X[i, j])
 
 
 def table(X, Z):

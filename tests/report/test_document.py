@@ -98,6 +98,13 @@ def texts_of(blocks):
             yield from (cell for row in block.texts() for cell in row)
 
 
+def assert_shown(blocks):
+    """A terminal and a page have all facts and cells."""
+    shown, read = printed(blocks), on_page(blocks)
+    for text in map(" ".join, map(str.split, texts_of(blocks))):
+        assert text in shown and text in read, text
+
+
 @pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
 def test_what_commands_print_is_what_pages_show(target):
     """Facts and tables of an inspection and an evaluation are on a terminal as on a page, and in JSON."""
@@ -111,9 +118,7 @@ def test_what_commands_print_is_what_pages_show(target):
         certificates(trained),
         summary(trained, Path("people.model"), for_programs=True),
     ):
-        shown, read = printed(blocks), on_page(blocks)
-        for text in map(" ".join, map(str.split, texts_of(blocks))):
-            assert text in shown and text in read, text
+        assert_shown(blocks)
         values = json.dumps(record(blocks), allow_nan=False)
         assert record(blocks).keys() <= DOCUMENTED
         assert len(NUMBERS.findall(values)) > len([block for block in blocks if isinstance(block, Facts)])

@@ -35,24 +35,24 @@ def service(file):
         one.close()
 
 
-def predicted(service, sent):
+def predicted(service):
+    """What a service predicts of new rows once all that was sent is learned."""
     service.settle()
-    return service.predict(sent)
+    return service.predict(rows(1100, 1200, "rich"))
 
 
 def test_rows_learned_one_by_one_go_on_with_the_stream(service, tmp_path):
-    unknown = rows(1100, 1200, "rich")
     for learner, stop in (("scinol2", 1100), ("pool", 1050)):
         path = write_model(tmp_path / "m", learner=learner)
         alone, together = service(path), service(path)
         for row in rows(N, stop):
             assert alone.learn([row]) == {"learned": 1}
         together.learn(rows(N, stop))
-        assert predicted(alone, unknown) == predicted(together, unknown)
+        assert predicted(alone) == predicted(together)
         assert alone.state()["rows"] == stop
         if learner == "scinol2":
             whole = train(open_source(table(0, stop)), plan())
-            assert predicted(alone, unknown) == service(whole).predict(unknown)
+            assert predicted(alone) == predicted(service(whole))
             assert alone.state()["progressive_loss"] == whole.progress.progressive[0].mean_loss()
 
 
@@ -78,8 +78,7 @@ def test_labels_that_come_later_are_learned_with_their_rows(service, tmp_path, l
     assert late.label([*labels, {"id": "never", "rich": "no"}]) == {"learned": 50, "unknown": ["never"]}
     assert late.label(labels[:1]) == {"learned": 0, "unknown": [0]}  # learned already
     at_once.learn(rows(N, 1050))
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(late, unknown) == predicted(at_once, unknown)
+    assert predicted(late) == predicted(at_once)
 
 
 def test_a_number_and_its_text_are_one_id(service):
@@ -166,16 +165,14 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     assert one.state()["columns"] == ["age", "job"]
     for each in (one, untouched):
         each.learn(rows(N, N + 50))
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(one, unknown) == predicted(untouched, unknown)
+    assert predicted(one) == predicted(untouched)
 
 
 def test_columns_that_are_ignored_are_not_learned(service):
     one, untouched = service(admission=Admission(unknown_columns="ignore")), service()
     one.learn([{**row, "trace_id": place, "deep": {"er": 1}} for place, row in enumerate(rows(N, N + 50))])
     untouched.learn(rows(N, N + 50))
-    unknown = rows(1100, 1200, "rich")
-    assert predicted(one, unknown) == predicted(untouched, unknown)
+    assert predicted(one) == predicted(untouched)
     state, [event] = one.state(), one.store.events_after(0)
     assert state["columns"] == ["age", "job"] and state["values_ignored"] == 100
     assert event.rows == rows(N, N + 50)

@@ -155,8 +155,7 @@ def compare(situation: Situation) -> Comparison:
         case = situation.draw(seed)
         losses["tunefree"].append(loss_of(case, tunefree(case)))
         for name, predict in references_of(case).items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 try:
                     losses.setdefault(name, []).append(loss_of(case, predict(case)))
                 except ImportError:

@@ -34,15 +34,15 @@ def bytes_of(encoder):
 def named_rows(encoder, batch):
     """Each row as a dictionary from names to values, the constant left out; a feature twice is an error."""
     names, by_name = encoder.names(), []
-    for entries in raw_rows(batch):
+    for entries in raw_rows(batch.rows):
         assert len({j for j, _ in entries}) == len(entries)
         by_name.append({names[j]: value for j, value in entries if j > 0})
     return by_name
 
 
-def raw_rows(batch):
+def raw_rows(rows):
     """Each row's entries with a value, in their order."""
-    starts, ends, *entries = (array.tolist() for array in entries_of(batch.rows))
+    starts, ends, *entries = (array.tolist() for array in entries_of(rows))
     pairs = list(zip(*entries, strict=True))
     return [[(j, x) for j, x in pairs[start:end] if x != 0] for start, end in zip(starts, ends, strict=True)]
 

@@ -40,9 +40,10 @@ def estimator(kind, pool=True, **parameters):
     return getattr(tunefree, names or ("TuneFreeClassifier" if pool else "OnlineClassifier"))(**parameters)
 
 
-def assert_same(model, other):
-    """Two models are the same: all that they have learned, to the bit."""
-    (arrays, header), (expected, of_other) = model.save_state(), other.save_state()
+def assert_same(trained, other):
+    """Two trainings have learned the same, to the bit, and lost the same on the way."""
+    assert trained.progress.progressive == other.progress.progressive
+    (arrays, header), (expected, of_other) = trained.model.save_state(), other.model.save_state()
     # Files keep rows of features that occur once, and estimators name the loss that is usual.
     chosen = {"replays", "loss"}
     for linear in (header["linear"], of_other["linear"]):
@@ -78,8 +79,7 @@ def trained(path):
 def test_fit_is_train(kind, trained):
     X, y = rows_of(kind)
     fitted = estimator(kind, shuffle=False).fit(X, y)
-    assert_same(fitted.trained_.model, trained.model)
-    assert fitted.trained_.progress.progressive == trained.progress.progressive
+    assert_same(fitted.trained_, trained)
     assert fitted.trained_.progress.curve == trained.progress.curve
 
 
@@ -90,14 +90,11 @@ def test_partial_fit_and_the_end_are_train(kind, trained):
     for start, stop in ((0, 1), (1, 700), (700, N)):
         model.partial_fit(X[start:stop], y[start:stop], **known)
     end(model._learned)
-    assert_same(model.trained_.model, trained.model)
-    assert model.trained_.progress.progressive == trained.progress.progressive
+    assert_same(model.trained_, trained)
 
 
 def test_one_shard_is_train(path, trained):
-    of_shard = learned(path, Plan(target="y"))
-    assert_same(of_shard.model, trained.model)
-    assert of_shard.progress.progressive == trained.progress.progressive
+    assert_same(learned(path, Plan(target="y")), trained)
 
 
 def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path, tmp_path):
@@ -107,8 +104,7 @@ def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path
     of_table = learn_more(earlier, open_source(table_of(X[:300], y[:300])))
     model = tunefree.load(tmp_path / "a.model").partial_fit(X[:300], y[:300])
     end(model._learned)
-    assert_same(model.trained_.model, of_table.model)
-    assert model.trained_.progress.progressive == of_table.progress.progressive
+    assert_same(model.trained_, of_table)
 
 
 @pytest.mark.parametrize("passes", [1, 3])
@@ -116,8 +112,7 @@ def test_single_learners_make_the_passes_of_train(kind, path, passes):
     X, y = rows_of(kind)
     fitted = estimator(kind, pool=False, passes=passes, shuffle=False).fit(X, y)
     trained = train(open_source(path), Plan(target="y", learner="scinol2", passes=passes))
-    assert_same(fitted.trained_.model, trained.model)
-    assert fitted.trained_.progress.progressive == trained.progress.progressive
+    assert_same(fitted.trained_, trained)
     assert fitted.trained_.progress.number == trained.progress.number == passes
 
 

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.stream.tabular import raw_rows
 from tunefree.core.errors import DataError
-from tunefree.core.rows import entries_of, n_rows
+from tunefree.core.rows import n_rows
 from tunefree.papers.experiments import (
     data,
     descents,
@@ -128,9 +129,7 @@ def test_scinol_fig1_tests_on_other_rows_than_it_trains_on():
 
 def features_of(X):
     """Each row as a dictionary without zeros."""
-    starts, ends, *entries = (array.tolist() for array in entries_of(X))
-    pairs = list(zip(*entries, strict=True))
-    return [{j: x for j, x in pairs[start:end] if x} for start, end in zip(starts, ends, strict=True)]
+    return [dict(entries) for entries in raw_rows(X)]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
@@ -15,7 +14,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 
-from tests.extending import run_page
+from tests.extending import as_before, run_page
 from tests.papers.kernel.contracts import gram
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
@@ -27,16 +26,14 @@ from tunefree.papers.kernel.points import BLOCK, points, sums_at, values_within
 Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
-PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
 by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
 
 @pytest.fixture(autouse=True)
-def with_one_from_outside(monkeypatch):
-    package = copy.deepcopy(PACKAGE)
-    monkeypatch.setattr(kernels, "ALL", package)
-    monkeypatch.setattr(kernels, "register", package.register)
-    package.register(OUTSIDE, Matern)
+def with_one_from_outside():
+    with as_before(kernels.ALL):
+        kernels.register(OUTSIDE, Matern)
+        yield
 
 
 def drawn(seed, n, d=4):
@@ -92,10 +89,8 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     assert IterativeRegularizationClassifier(kernel=OUTSIDE, max_iter=30).fit(X, y).score(X, y) > 0.8
 
 
-def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
-    package = copy.deepcopy(PACKAGE)
-    monkeypatch.setattr(kernels, "ALL", package)
-    monkeypatch.setattr(kernels, "register", package.register)
+def test_the_page_on_adding_a_kernel_runs_as_it_stands():
+    del kernels.ALL._entries[OUTSIDE]
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0
 
 
