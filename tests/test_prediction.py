@@ -68,7 +68,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_are_those_of_the_estimator_to_the_bit(name, tmp_path):
+def test_predictions_equal_the_estimator_to_the_bit(name, tmp_path):
     model = MODELS[name]()
     model.save(tmp_path / "a.model", only_for_prediction=name != "linear")
     expected, predictor = tunefree.load(tmp_path / "a.model"), load(tmp_path / "a.model")

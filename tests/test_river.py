@@ -147,7 +147,7 @@ def test_wrong_rows_and_coverages_are_refused(call, message):
     assert model.predict_one({"a": 1.0}) == 0.0
 
 
-def test_intervals_and_sets_of_a_row_are_those_of_the_estimators():
+def test_intervals_and_sets_of_a_row_equal_those_from_estimators():
     X, y = rows(300)
     frame, labels = pd.DataFrame(X, columns=list("abc")), np.array(["x", "y", "z"])[np.digitize(y, [-1.0, 0.5])]
     numbers, classes = TuneFreeRegressor(), TuneFreeClassifier()

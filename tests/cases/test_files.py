@@ -56,7 +56,7 @@ class TestWordsForNulls:
         reading = begin(open_source(people(tmp_path, "a.jsonl")), Plan(target="y"), BadRows())
         assert reading.classes == ["None", "some"] and set(categories(reading.encoder)) == set(WORDS)
 
-    def test_a_saved_model_knows_what_they_were(self, tmp_path):
+    def test_a_saved_model_knows_their_types(self, tmp_path):
         plan = Plan(target="y", classes=("None", "some"), learner="scinol2")
         trained = tunefree.train(people(tmp_path), plan).trained_
         trained.save(tmp_path / "m")
@@ -154,7 +154,7 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
 
 
 @pytest.mark.parametrize("task", [None, "classification"])
-def test_texts_of_which_most_are_different_are_no_classes_unless_said_so(tmp_path, task):
+def test_texts_that_are_mostly_different_are_no_classes_unless_said_so(tmp_path, task):
     table = {"x": [float(k % 7) for k in range(300)], "y": [f"{k}.5 {'kg' if k % 2 else 'g'}" for k in range(300)]}
     plan = Plan(target="y", task=task)
     if task is None:

@@ -137,7 +137,7 @@ def test_dates_are_features_through_each_door(tmp_path, name, extension):
     assert f"v[hour={MOMENTS[1].hour}]" in reading.encoder.names()
 
 
-def test_dates_to_predict_are_told_if_they_are_written_otherwise_and_options_name_what_is_there(tmp_path):
+def test_dates_to_predict_are_reported_if_written_otherwise_and_options_name_columns(tmp_path):
     reading, _ = read(written(tmp_path, "csv", [f"{moment:%Y-%m-%d}" for moment in MOMENTS]))
     path, bad = written(tmp_path, "jsonl", [f"{moment:%d.%m.%Y}" for moment in MOMENTS]), BadRows()
     encoder, _ = in_its_notation(open_source(path), reading.encoder, bad)

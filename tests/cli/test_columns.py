@@ -48,7 +48,7 @@ def roles(facts):
     return {column["name"]: [one["kind"] for one in column["findings"]] for column in facts["columns"]}
 
 
-def test_columns_are_shown_with_what_they_may_be(run, done, portfolio):
+def test_columns_are_shown_with_their_possible_types(run, done, portfolio):
     out, _ = done("columns", portfolio, "-t", "claim")
     words = " ".join(out.split())
     assert "sample all 400 rows task classification why the target holds texts" in words
@@ -70,7 +70,7 @@ def test_columns_are_shown_with_what_they_may_be(run, done, portfolio):
     assert any("alone predicts" in note and "pass --ignore paid" in note for note in facts["notes"])
 
 
-def test_options_change_what_is_seen_as_they_change_the_training(run, done, portfolio, tmp_path):
+def test_options_change_columns_as_they_change_the_training(run, done, portfolio, tmp_path):
     said = ("--categorical", "number", "--ignore", "policy", "--ignore", "paid", "--date", "day=%Y-%m-%d")
     facts = json.loads(run("columns", portfolio, "-t", "claim", *said, "--json")[1])
     seen = {own["name"]: (own["kind"], own["why"]) for own in facts["columns"]}

@@ -53,7 +53,7 @@ def test_decisions_cost_the_same_in_evaluate_and_report(at, folder):
     assert f"{decided['cost_of_a_row_least_cost']:.4f}" in (folder / "page.html").read_text()
 
 
-def test_a_report_in_python_is_that_of_the_command(at, folder):
+def test_a_report_in_python_equals_the_command(at, folder):
     model = tunefree.load("good.model")
     page = model.report("test.csv", train="train.csv", cost={"fp": 1, "fn": 5})
     words = ("--train", "train.csv", "--cost", "fp=1,fn=5", "-o", "door.html")

@@ -52,7 +52,7 @@ def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
 
 
-def test_rows_none_of_which_can_be_read_are_no_predictions_and_no_training(run, model, tmp_path):
+def test_unreadable_rows_give_no_predictions_and_no_training(run, model, tmp_path):
     (tmp_path / "bad.csv").write_text("age,job,rich\n1,2\n3\n")
     skipped = tmp_path / "bad.csv", "--on-bad-row", "skip"
     status, out, err = run("predict", model, *skipped)

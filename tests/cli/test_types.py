@@ -143,7 +143,7 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
 
 
-def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(tmp_path, monkeypatch):
+def test_a_resumed_training_counts_odd_rows_as_one_that_was_not(tmp_path, monkeypatch):
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
 

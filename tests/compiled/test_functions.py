@@ -244,7 +244,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     assert loading.cache_path(ADD) is None and loading.load(ADD)
 
 
-def test_code_that_calls_what_is_not_in_the_library_is_refused():
+def test_code_that_calls_functions_outside_the_library_is_refused():
     call = "%y = call double @system(double %x)\nret double %y"
     text = f"declare double @system(double)\ndefine double @f(double %x) {{\n{call}\n}}"
     with pytest.raises(ValueError, match="system"):

@@ -86,7 +86,7 @@ def test_copies_and_parts_of_files_have_blank_scratch():
     assert Sums.bare(n=3).work.tolist() == [0.0, 0.0, 0.0]  # which is filled from a file
 
 
-def test_a_file_has_what_is_declared_and_is_checked():
+def test_a_file_has_its_declared_parts_and_is_checked():
     sums = nested()
     arrays, header = sums.save_state()
     declared = declared_arrays(Sums, json.loads(json.dumps(header)))
@@ -175,7 +175,7 @@ def test_there_is_a_part_of_each_class(learned):
     assert missing <= rare
 
 
-def test_each_part_has_what_it_declares(learned):
+def test_each_part_has_its_declared_fields(learned):
     for part in each_part(learned):
         part.check_declared()
         arrays, header = part.save_state()

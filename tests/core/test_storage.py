@@ -61,7 +61,7 @@ def test_numbers_of_each_type_are_loaded_to_the_bit(tmp_path, dtype, n_values):
         assert loaded[name].tobytes() == array.tobytes()
 
 
-def test_files_are_compressed_and_what_is_the_same_is_written_once(tmp_path):
+def test_files_are_compressed_and_equal_arrays_are_written_once(tmp_path):
     numbers = np.random.default_rng(0).random(20_000)
     storage.save(tmp_path / "model", {"a": numbers, "b": numbers.copy(), "c": np.ones(20_000)}, {})
     assert (tmp_path / "model").stat().st_size < 1.1 * numbers.nbytes

@@ -77,7 +77,7 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
     assert lines[1].startswith("common start: 2,000 rows") and lines[2].startswith("shards: 1,")
 
 
-def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
+def test_shards_learn_columns_that_the_sample_lacks(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
     start = start_of("classification", rows_of(X[:300], X[:300, 0] > 0))
@@ -178,7 +178,7 @@ def test_balanced_classes_weigh_as_on_one_machine(data):
         ({"age": [1.0, 2.0], "rich": ["no", "yes"], "w": [0.0, 0.0]}, {"sample_weight": "w"}, "all rows have a weight"),
     ],
 )
-def test_rows_of_which_nothing_can_be_learned_are_an_error(columns, options, problem):
+def test_rows_that_cannot_be_learned_are_an_error(columns, options, problem):
     lines = []
     with pytest.raises(DataError, match=problem):
         learned([pa.table(columns)], Plan(target="rich", **options), tell=lines.append)

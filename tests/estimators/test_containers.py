@@ -27,7 +27,7 @@ both = pytest.mark.parametrize("cls", MODELS)
 @both
 @pytest.mark.parametrize("beside", ["number", "category"])
 @pytest.mark.parametrize("fill_value", [0.0, np.nan])
-def test_sparse_columns_beside_others_are_what_they_hold(cls, beside, fill_value):
+def test_sparse_columns_beside_others_keep_their_values(cls, beside, fill_value):
     other = {"a": FIRST} if beside == "number" else {"a": FIRST, "k": pd.Categorical(WORDS)}
     values = np.where(SECOND == 0.0, fill_value, SECOND)
     plain = pd.DataFrame({**other, "b": values})

@@ -46,7 +46,7 @@ def test_a_set_changes_nothing(model, y, options, tmp_path):
     assert written(model, tmp_path / "evaluated.model") == alone
 
 
-def test_the_last_loss_is_that_of_the_model_and_is_printed(capsys):
+def test_the_last_loss_is_the_loss_of_the_model_and_is_printed(capsys):
     sets = [(X[SET], LABELS[SET]), (X[LEARNED], LABELS[LEARNED])]
     model = TuneFreeClassifier(verbose=True).fit(
         X[LEARNED], LABELS[LEARNED], eval_set=sets, eval_names=["new", "old"], eval_sample_weight=[WEIGHTS, None]

@@ -72,7 +72,7 @@ OF_ALL_FORMS = ("pool", "scinol", "path")
         for pair in product(ESTIMATORS, FORMS)
     ],
 )
-def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
+def test_a_loaded_model_equals_the_saved_one_and_goes_on(name, form, tmp_path):
     estimator, y = ESTIMATORS[name]
     estimator, rows, further = type(estimator)(**estimator.get_params()), FORMS[form](X[:200]), FORMS[form](X[200:])
     if form == "gaps" and not estimator.__sklearn_tags__().input_tags.allow_nan:
@@ -93,7 +93,7 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
     assert_same(estimator, saved(back, tmp_path), further)
 
 
-def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):
+def test_a_model_only_for_prediction_lacks_other_methods(tmp_path):
     estimator = tunefree.TuneFreeClassifier().fit(X, NAMES)
     before = estimator.predict_proba(X)
     small = saved(estimator, tmp_path, only_for_prediction=True)

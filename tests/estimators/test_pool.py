@@ -150,7 +150,7 @@ def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
 
 
 @of_learners
-def test_the_second_class_is_the_positive_one_in_whatever_order_classes_came(cls):
+def test_the_second_class_is_the_positive_one_in_any_order_of_appearance(cls):
     X, y = table(200)
     names = np.array(["no", "yes"])[y]
     first = int(np.argmax(y == 1))
@@ -194,7 +194,7 @@ def test_every_loss_gives_probabilities(cls, loss):
 
 @pytest.mark.all_trees  # whose share of the figure is large
 @of_pools
-def test_they_learn_what_no_linear_model_can(cls):
+def test_they_learn_beyond_linear_models(cls):
     X = np.random.default_rng(0).normal(size=(600, 3))
     product = X[:, 0] * X[:, 1]
     y = np.where(product > 0.0, "yes", "no") if cls is TuneFreeClassifier else 10.0 * product + 5.0
@@ -216,7 +216,7 @@ def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
 
 @of_pools
 @pytest.mark.parametrize("first_sparse", [False, True])
-def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_sparse):
+def test_rows_to_come_may_be_dense_or_sparse_unlike_the_first(cls, first_sparse):
     """Views see dense columns and sparse entries differently, but an estimator's in one way, that of its first rows."""
     X, y = table(120, noise=0.3)
     kinds = (sparse.csr_array, np.asarray) if first_sparse else (np.asarray, sparse.csr_array)

@@ -88,7 +88,7 @@ def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.Monke
         assert outcome(model, row) == of_general_way(monkeypatch, copy.deepcopy(model), row)
 
 
-def test_what_is_learned_of_rows_alone_is_what_the_general_way_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_alone_are_learned_as_in_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, y, way, ways = FRAME, Y, tables.one_row_block, list[bool]()
 
     def noted(*arguments: Any, **options: Any) -> Any:

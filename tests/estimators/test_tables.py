@@ -65,7 +65,7 @@ def test_numbers_are_learned_as_an_array_of_them():
         np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
 
 
-def test_columns_are_what_they_are_said_to_be():
+def test_columns_have_their_declared_types():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=300), rng.integers(0, 7, 300)])
     y = np.array([3, 0, 5, 1, 9, 2, 4])[X[:, 1].astype(int)]

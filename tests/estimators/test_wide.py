@@ -69,7 +69,7 @@ def test_it_is_saved_with_its_bundles_and_goes_on(of_bundles, tmp_path):
     assert one.predict_proba(X).tobytes() == other.predict_proba(X).tobytes()
 
 
-def test_what_a_bundle_contributes_is_that_of_the_feature_of_a_row(of_bundles):
+def test_a_bundle_contributes_as_the_feature_of_a_row(of_bundles):
     model, X, _ = of_bundles
     contributions = model.explain(X).to_pandas()
     names, contributions = list(contributions), contributions.to_numpy()

@@ -130,7 +130,7 @@ def test_importance_of_a_single_learner_is_in_the_order_of_contributions():
     assert len(names) == 3 and (np.diff(sizes) < 0.0).all()
 
 
-def test_importance_of_a_class_is_that_of_its_loss():
+def test_importance_of_a_class_is_from_its_loss():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 900))
     data = {"a": a.astype(float).tolist(), "b": b.astype(float).tolist(), "c": rng.normal(size=900).tolist()}

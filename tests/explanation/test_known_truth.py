@@ -56,7 +56,7 @@ def test_noise_is_below_its_line_and_the_rest_above(kind, seed):
     assert all(pair in found[:2] for pair in pairs) and (pairs or not found)
 
 
-def test_only_what_is_beyond_noise_is_drawn_and_weekdays_in_their_order():
+def test_only_terms_beyond_noise_are_drawn_and_weekdays_in_their_order():
     rng = np.random.default_rng(0)
     n = 1200
     when = np.datetime64("2024-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]")
@@ -69,6 +69,30 @@ def test_only_what_is_beyond_noise_is_drawn_and_weekdays_in_their_order():
     days = curves["when[weekday]"]
     assert days.axis.labels == list(calendar.day_abbr) and days.axis.is_ordered
     assert days.axis.labels[int(days.mean[:, 0].argmax())] == "Sat"
+
+
+def test_curves_of_numbers_are_without_the_effect_of_gaps():
+    rng = np.random.default_rng(0)
+    size, is_missing = rng.uniform(size=1000), rng.random(1000) < 0.4
+    rows = {"size": np.where(is_missing, np.nan, size).tolist(), "noise": rng.normal(size=1000).tolist()}
+    rows["sales"] = (np.where(is_missing, 6.0, size) + 0.1 * rng.normal(size=1000)).tolist()
+    trained_ = train(open_source(rows), Plan(target="sales")).trained_
+    [curve] = picture_of(trained_, terms_of(trained_)).curves
+    heights = curve.mean[:, 0]
+    assert curve.missing is not None and curve.missing[0] - heights.max() > 4.5
+    assert 0.5 < heights[-1] - heights[0] < 1.5
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_columns_of_few_categories_matter(n_columns):
+    """Copies of learned rows judge where most rows are copies; else no tree has seen the categories of a third."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (n_columns, 2000))
+    rows = {f"c{j}": [f"v{code}" for code in column] for j, column in enumerate(codes.tolist())}
+    rows["y"] = (2.0 * codes.sum(axis=0) + 0.3 * rng.normal(size=2000)).tolist()
+    ranked = importance(terms_of(train(open_source(rows), Plan(target="y")).trained_))
+    assert sorted(ranked.names) == [f"c{j}" for j in range(n_columns)] and ranked.n_beyond == n_columns
+    assert ranked.sizes == pytest.approx([2.0] * n_columns, rel=0.4)
 
 
 @pytest.mark.slow

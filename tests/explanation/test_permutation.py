@@ -17,7 +17,7 @@ def rows(n, seed=0):
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_rises_are_those_of_predictions_of_permuted_rows(kind):
+def test_rises_equal_losses_of_permuted_rows(kind):
     X, y = rows(700)
     estimator = TuneFreeRegressor() if kind == "numbers" else TuneFreeClassifier()
     estimator.fit(X, y if kind == "numbers" else np.digitize(y, [-1.0, 1.0]))

@@ -118,7 +118,7 @@ def contexts_of(model, rows):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_file_predicts_what_the_model_predicts(name, session_of, tmp_path):
+def test_a_file_predicts_like_the_model(name, session_of, tmp_path):
     model = MODELS[name]()
     options = {"exposure": np.linspace(0.5, 3.0, len(NEW))} if name == "counts" else {}
     check_same(session_of(model), model, NEW, **options)
@@ -202,7 +202,7 @@ def test_what_is_not_exported_is_one_clear_error(problem, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_writes_the_same_file_whatever_the_seed_of_hashes(run, tmp_path):
+def test_the_command_writes_the_same_file_for_any_seed_of_hashes(run, tmp_path):
     model = MODELS["two classes"]()
     model.save(tmp_path / "people.model")
     model.export(tmp_path / "python.onnx")

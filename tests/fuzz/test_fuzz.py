@@ -47,7 +47,7 @@ def test_files_that_once_failed(path: Path):
     assert found in ("read", "predicts", "refused")
 
 
-def test_newton_steps_stay_finite_whatever_the_spread_of_weights():
+def test_newton_steps_stay_finite_for_any_spread_of_weights():
     """Its matrix was no longer positive once weights were spread over some 25 orders of magnitude."""
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -81,7 +81,7 @@ def cut_of(codes, derivatives, rows, least, noises):
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("is_missing", [False, True], ids=["", "mostly missing"])
-def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
+def test_trees_equal_a_slow_twin(n_outputs, is_missing):
     X, random, most, least = columns(300), np.random.default_rng(2), 9, 5
     if is_missing:
         X[random.random(300) < 0.85, 0] = np.nan

@@ -113,7 +113,7 @@ def test_linear_models_of_too_many_weights_are_not_grown(monkeypatch):
 
 
 @pytest.mark.parametrize("strength", [0.1, 10.0])
-def test_linear_models_are_those_of_their_penalty(strength):
+def test_linear_models_minimise_the_penalised_loss(strength):
     X = np.random.default_rng(6).normal(size=(80, 3))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X @ [1.0, -2.0, 0.5] + np.random.default_rng(7).normal(size=80)

@@ -30,7 +30,7 @@ def walked(model, X):
     return leaves, model.start + sum(model.values[leaves[:, t]].astype(float) for t in range(leaves.shape[1]))
 
 
-def test_the_walk_is_that_of_its_slow_twin(grown):
+def test_the_walk_equals_its_slow_twin(grown):
     X = columns(50, seed=5)
     leaves, margins = grown.apply(X)
     slow, sums = walked(grown, X)

@@ -86,7 +86,7 @@ def is_under(ordered, target, level, score):
 
 
 @pytest.mark.parametrize("kind", ["normal", "equal", "few values", "rising", "falling"])
-def test_levels_are_those_of_the_formula(kind):
+def test_levels_equal_the_formula(kind):
     n, rng = LATEST + 300, np.random.default_rng(2)
     scores = {
         "normal": rng.normal(size=n),
@@ -121,7 +121,7 @@ def test_no_stream_is_missed_more_often_than_the_bound_says(opponent):
             assert missed <= most_missed(target, t + 1)
 
 
-def test_on_a_stream_that_stays_the_same_quantiles_are_nearly_those_of_the_scores():
+def test_quantiles_of_a_stationary_stream_are_near_quantiles_of_its_scores():
     state, scores = Adaptive.create(TAILS), np.random.default_rng(4).normal(size=20_000)
     follow(state, scores)
     for coverage in COVERAGES:

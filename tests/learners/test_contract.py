@@ -87,7 +87,7 @@ def test_agrees_with_the_paper(name, data):
 
 
 @by_learner
-def test_settings_are_those_of_the_paper(name):
+def test_settings_equal_the_paper(name):
     parameters = inspect.signature(TWINS[name]).parameters.items()
     settings = {key: 0.9 * setting.default for key, setting in parameters if isinstance(setting.default, float)}
     stream = drawn(0, 40, 3)
@@ -99,7 +99,7 @@ def test_settings_are_those_of_the_paper(name):
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].dimension])
-def test_features_that_come_late_do_not_change_what_a_known_dimension_gives(name):
+def test_features_that_come_late_are_learned_as_in_a_known_dimension(name):
     """Without it d counts those seen so far, which is not the paper's: early margins are then larger."""
     stream = drawn(0, 40, 4)
     stream.X[:30, 1:] = 0.0

@@ -132,7 +132,7 @@ def test_compiled_code_has_the_bits_of_python(objective, n_outputs):
 
 
 @each_objective
-def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
+def test_losses_and_slopes_equal_those_from_the_loss(objective, n_outputs):
     rows, _, _, loss, slopes, _ = answers_of(learn, objective, n_outputs)
     if objective.is_softmax:
         return

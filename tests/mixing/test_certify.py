@@ -35,7 +35,7 @@ def of_labels():
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.1, 0.5, 1.0, 2.0])
-def test_no_linear_model_is_below_what_is_certified_of_generations(of_labels, factor):
+def test_no_linear_model_is_below_the_certificate_of_generations(of_labels, factor):
     loss, radius = mean_losses(factor)
     bound = of_labels.model.certificate().lower_bound(radius)
     assert bound <= loss

@@ -70,7 +70,7 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
 
 
 @kinds
-def test_derivatives_are_those_of_quotients(kind):
+def test_derivatives_equal_difference_quotients(kind):
     members, y, weight = stream(kind, 300, 4)
     mixture, _ = learned(kind, members, y, weight)
     rows = members[[9, 50, 99, 100]]  # in row 100 all sleep
@@ -129,7 +129,7 @@ def extreme_rows(draw):
 
 @pytest.mark.parametrize("kind", ["three", "square", "absolute", "huber:1", "quantile:0.9"])
 @given(rows=extreme_rows())
-def test_whatever_finite_numbers_come_predictions_and_weights_are_finite(kind, rows):
+def test_predictions_and_weights_of_any_finite_numbers_are_finite(kind, rows):
     of_classes, of_numbers, labels, targets, weight = rows
     members, y = (of_classes, labels) if kind == "three" else (of_numbers, targets)
     mixture, mixed = learned(kind, members, y, weight)
@@ -157,7 +157,7 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
 
 
 @pytest.mark.parametrize(("kind", "growth"), [("three", 0.0), *((kind, 0.02) for kind in KINDS)])
-def test_the_compiled_rule_is_that_of_its_twin(kind, growth):
+def test_the_compiled_rule_equals_its_twin(kind, growth):
     members, y, weight = stream(kind, 300, 1, growth)
     mixture, twin = Mixture(N_MEMBERS, *of_kind(kind)), twin_of(N_MEMBERS, *of_kind(kind))
     expected = run(twin, members, y, weight)

@@ -73,7 +73,7 @@ def twin(function, X, y, loss, K=1, **settings):
 
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("name", ALL)
-def test_linear_algorithms_are_those_of_their_papers(name, kind):
+def test_linear_algorithms_equal_their_papers(name, kind):
     if kind == "hostile" and name not in INVARIANT:
         pytest.skip("not invariant")
     X, y = DATA[kind](0)
@@ -214,7 +214,7 @@ KERNEL_ALGORITHMS = {
 @by_kernel
 @pytest.mark.parametrize("kind", ["dense", "sparse", "one-hot"])
 @pytest.mark.parametrize("name", KERNEL_ALGORITHMS)
-def test_algorithms_of_any_kernel_are_those_of_their_papers(name, kind, kernel):
+def test_algorithms_of_any_kernel_equal_their_papers(name, kind, kernel):
     X, y = unit_rows(kind)
     if (name, kind) == ("Perceptron", "one-hot"):
         X = X + 0.01 * dense(9, d=6)[0]  # margins of 0 but for rounding errors would be mistakes or not

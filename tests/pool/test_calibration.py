@@ -42,7 +42,7 @@ def test_the_true_probabilities_are_found(K, scale):
 
 
 @given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.integers(0, 39))
-def test_learning_tells_what_was_known_before_each_row(K, seed, i):
+def test_learning_returns_the_predictions_before_each_row(K, seed, i):
     """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
     margins, codes, _ = drawn(40, max(K, 2), seed)
     margins = margins[:, 1:] if K < 2 else margins
@@ -78,7 +78,7 @@ numbers = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 5e-324, -1e-300, 1e15
 
 
 @given(st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 2)), min_size=1, max_size=20))
-def test_finite_whatever_the_margins(rows):
+def test_finite_for_any_margins(rows):
     margins, codes = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
     learned = Calibration.create(3)
     calibration.learn(learned, margins, codes, np.ones(len(rows)))

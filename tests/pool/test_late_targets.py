@@ -29,7 +29,7 @@ def learned_late(predicts):
     return model
 
 
-def test_evidence_is_what_was_predicted_then():
+def test_evidence_is_the_prediction_at_the_time():
     late, at_once = (learned_late(predicts)._learned.model.pool for predicts in (True, False))
     assert late.rows == at_once.rows and late.contexts[0].mixture.base.rounds == at_once.contexts[0].mixture.base.rounds
     assert (late.contexts[0].mixture.base.weights != at_once.contexts[0].mixture.base.weights).any()
@@ -49,7 +49,7 @@ def test_the_earliest_are_forgotten():
     assert len(waiting.rows) == MOST_ROWS and 3 in waiting.rows and 4 not in waiting.rows
 
 
-def test_late_classes_make_what_waits_worthless():
+def test_late_classes_make_waiting_evidence_worthless():
     X, y = blocks()
     model = Model("classification")
     rows = dense(X)

@@ -184,7 +184,7 @@ def test_mixtures_keep_the_order_of_members(n_classes):
 
 
 @pytest.mark.parametrize("is_class", [True, False])
-def test_the_loss_is_that_of_boosting_with_the_same_constraints(is_class):
+def test_the_loss_equals_boosting_with_the_same_constraints(is_class):
     random = np.random.default_rng(3)
     X = random.normal(size=(3000, 5))
     f = np.tanh(2 * X[:, 0]) + np.exp(0.5 * X[:, 1]) * (X[:, 2] > 0) - 0.7 * X[:, 3]  # the rest is noise

@@ -104,7 +104,7 @@ def test_a_learner_that_cannot_replay_learns_all(learner):
     assert model.linear.meetings is None and model.linear.n_slots(model.n_features) == model.n_features
 
 
-def test_the_certificate_is_that_of_all_features():
+def test_the_certificate_is_for_all_features():
     X, y, weight = streams(6)
     everything, once = (learned(X, y, weight, [70], replays=replays)[0].certificate() for replays in (False, True))
     np.testing.assert_allclose(once.pulls, everything.pulls, rtol=1e-12, atol=1e-12)

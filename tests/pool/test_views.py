@@ -109,7 +109,7 @@ def test_rows_of_weight_0_are_seen_but_not_learned(X, seed):
 
 
 @given(X=columns(exponents=0), data=st.data())
-def test_multiplying_columns_by_powers_of_two_changes_no_bit_of_what_steady_shows(X, data):
+def test_multiplying_columns_by_powers_of_two_changes_no_bit_of_the_steady_view(X, data):
     d = X.shape[1]
     exponents = np.array(data.draw(st.lists(st.integers(-300, 300), min_size=d, max_size=d)))
     one, other = (
@@ -121,7 +121,7 @@ def test_multiplying_columns_by_powers_of_two_changes_no_bit_of_what_steady_show
 
 
 @pytest.mark.parametrize("at", [0, 2000])
-def test_one_row_a_million_times_too_large_moves_what_is_typical_little(at):
+def test_one_row_a_million_times_too_large_moves_typical_sizes_little(at):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 4)) * [1e-3, 1.0, 1e3, 1.0] + [0.0, 1.0, 3e3, -3.0]
     spoilt = X.copy()

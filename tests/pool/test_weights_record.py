@@ -40,7 +40,7 @@ def test_points_are_thinned_and_no_loss_is_forgotten(points):
     np.testing.assert_allclose(record.weights.sum(axis=1), 1.0)
 
 
-def test_standard_errors_are_those_of_means_of_units():
+def test_standard_errors_are_for_means_of_units():
     random, record = np.random.default_rng(1), WeightsRecord(1)
     losses = np.repeat(random.random(50), 4)[:, None] * np.ones((1, 2))  # four like rows a unit
     record.observe(losses, np.full(200, 3.0), np.arange(0, 200, 4))

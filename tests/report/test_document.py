@@ -106,7 +106,7 @@ def assert_shown(blocks):
 
 
 @pytest.mark.parametrize("target", ["rich", pytest.param("pay", marks=pytest.mark.slow)])
-def test_what_commands_print_is_what_pages_show(target):
+def test_commands_print_the_contents_of_pages(target):
     """Facts and tables of an inspection and an evaluation are on a terminal as on a page, and in JSON."""
     other = {"rich": "pay", "pay": "rich"}[target]
     table = {name: values for name, values in people(800).items() if name != other}

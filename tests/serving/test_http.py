@@ -59,7 +59,7 @@ SIGNALS = [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one i
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path, number):
+def test_signals_end_it_with_all_saved_during_any_request(file, serve, tmp_path, number):
     server = serve(file, "-o", tmp_path / "s", *KEPT, "--shutdown-timeout", 0.5)
     assert server.ask("POST", "/learn", rows(N, N + 20))[0] == 200
     left = [connected(server, sent) for sent in (HALF, HALF[:30], b"")]
@@ -70,7 +70,7 @@ def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 20
 
 
-def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, tmp_path):
+def test_a_full_disk_is_503_and_rows_sent_again_are_learned_once(file, serve, tmp_path):
     largest = 16 * file.stat().st_size
     limits = (largest, resource.RLIM_INFINITY)
     server = serve(file, "-o", tmp_path / "s", *KEPT, prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))

@@ -56,7 +56,7 @@ def test_rows_learned_one_by_one_go_on_with_the_stream(service, tmp_path):
             assert alone.state()["progressive_loss"] == whole.progress.progressive[0].mean_loss()
 
 
-def test_what_is_predicted_is_what_the_file_predicts(service):
+def test_predictions_equal_those_from_the_file(service):
     for options in ({}, {"learner": "pool"}, {"target": "age", "task": "regression", "learner": "pool"}):
         trained = train(open_source(table(0, N)), plan(**options))
         model, columns = estimator_of(trained), table(0, 257)  # one row more than are predicted together
@@ -241,7 +241,7 @@ STRANGE = [None, True, 0, -0.0, 10**30, -(10**400), 1e308, "", " ", "\0", "\ud80
 STRANGE += [{}, {"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
 
 
-def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
+def test_any_request_is_answered_and_learning_goes_on(service):
     """Odd values and names in every place, at once with rows that can be used, which are all learned."""
     one, other = service(admission=Admission(unknown_columns="ignore", new_classes=True)), service()
     deep = [1]
@@ -336,7 +336,7 @@ def test_a_rise_is_in_the_state(service):
     json.dumps(service.state())
 
 
-def test_intervals_and_quantiles_are_those_of_the_model(service):
+def test_intervals_and_quantiles_equal_the_model(service):
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
     service = service(train(open_source({"x": x, "y": 2.0 * x + rng.normal(size=600)}), Plan(target="y")))
@@ -351,7 +351,7 @@ def test_intervals_and_quantiles_are_those_of_the_model(service):
     assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
 
 
-def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
+def test_http_takes_options_as_parameters(tmp_path, serve):
     pytest.importorskip("tunefree.serving.http")
     server = serve(write_model(tmp_path / "m", learner="pool"))
     row = rows(N, N + 1, "rich")[0]

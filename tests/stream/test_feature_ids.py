@@ -41,7 +41,7 @@ def sums(codes, words):
     return total[:, 1:]
 
 
-def test_words_that_are_counted_piece_by_piece_are_those_of_the_whole_chunk(monkeypatch):
+def test_words_counted_piece_by_piece_equal_the_whole_chunk(monkeypatch):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(["red", "green", "blue", "größe", f"w{i}"], rng.integers(0, 9))) for i in range(200)]
     texts[70] = "one very long text of many other words " * 40
@@ -117,7 +117,7 @@ KEYS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_si
 
 
 @given(KEYS, st.integers(1, 50), st.integers(1, 5))
-def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
+def test_ids_equal_a_dict_however_batches_are_cut(values, cut, first):
     expected: dict[int, int] = {}
     for value in values:
         expected.setdefault(value, first + len(expected))

@@ -51,7 +51,7 @@ def naive_svmlight(text):
 
 
 @given(ROWS, st.data())
-def test_rows_are_those_of_a_ten_line_parser(rows, data):
+def test_rows_equal_a_ten_line_parser(rows, data):
     text = ""
     for label, pairs in rows:
         words = [label, *(["qid:3"] if data.draw(st.booleans()) else []), *(f"{i}:{v}" for i, v in pairs)]
@@ -185,7 +185,7 @@ def naive_vw(line: str) -> tuple[float | None, float, str, dict[str, float]]:
 
 
 @given(st.lists(vw_rows(), max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
-def test_rows_of_vw_are_those_of_a_short_parser(lines, end):
+def test_rows_of_vw_equal_a_short_parser(lines, end):
     text, encoder = end.join(lines), VWEncoder()
     bad = BadRows(skip=True)
     batch = encoded(text, encoder, bad=bad)

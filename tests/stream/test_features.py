@@ -223,7 +223,7 @@ def test_texts_become_the_features_of_typed_values():
 
 
 @pytest.mark.parametrize(("target", "family"), [("whole", "number"), ("flag", "boolean"), ("word", "string")])
-def test_a_target_of_texts_is_what_it_is_typed(target, family):
+def test_a_target_of_texts_has_its_declared_type(target, family):
     rows = [0, 1, 3]  # those that have a label
     typed, batch = encoded({name: pa.array(values).take(rows) for name, values in TYPED.items()}, target=target)
     texts = {name: [values[row] for row in rows] for name, values in TEXTS.items()}
@@ -308,7 +308,7 @@ def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path
 
 
 @pytest.mark.parametrize("hash_bits", [0, 5])
-def test_encoders_go_on_when_restored_and_those_of_shards_are_joined_to_that_of_all_rows(hash_bits):
+def test_encoders_go_on_when_restored_and_encoders_of_shards_are_joined(hash_bits):
     shards = [
         {"x": [1.0, 2.0], "s": ["a", "b"]},
         {"x": [3.0, 4.0], "s": ["c", "a"], "n": [None, 7.5], "t": ["u", "v"]},

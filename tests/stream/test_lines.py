@@ -163,7 +163,7 @@ def test_encodings_archives_and_named_delimiters(tmp_path, encoding, packed, fir
     assert read_people(open_source(path, encoding=told, delimiter=";")) == plain
 
 
-def test_reading_goes_on_in_the_middle_of_what_is_turned_into_utf_8(tmp_path):
+def test_reading_goes_on_in_the_middle_of_text_turned_into_utf_8(tmp_path):
     lines = [f"Zoë {k};{k}" for k in range(400_000)]
     (tmp_path / "t.csv").write_text("\n".join(["sep=;", "name;price", *lines]) + "\n", encoding="utf-16")
     source = open_source(tmp_path / "t.csv")

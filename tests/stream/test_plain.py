@@ -53,7 +53,7 @@ def looked_up():
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # of whole numbers, which is meant
-def test_results_are_those_of_plain_python(results, monkeypatch):
+def test_results_equal_plain_python(results, monkeypatch):
     compiled = results()
     monkeypatch.setattr(functions, "IS_COMPILED", False)
     np.testing.assert_equal(results(), compiled)

@@ -56,7 +56,7 @@ def encoded(encoder, rows, bad):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
-def test_blocks_are_those_of_the_encoder(encoder, n_rows):
+def test_blocks_equal_the_encoder(encoder, n_rows):
     row_encoder, n_foreseen = RowEncoder(encoder), 0
     for seed in range(1, 60):
         rows = objects(n_rows, seed)
@@ -93,7 +93,7 @@ STRANGE = [10**400, -(10**400), 1e308 * 10, "x", True, [], {}, [1], {"a": 1}, "\
 
 @pytest.mark.parametrize("value", STRANGE, ids=repr)
 @pytest.mark.parametrize("name", ["age", "job", "tall", "day", "size", "full"])
-def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(encoder, name, value):
+def test_strange_values_equal_the_encoder_or_are_left_to_it(encoder, name, value):
     row = {**objects(1, 3)[0], "age": 1.0, name: value}
     found = RowEncoder(encoder).encode([row])
     if found is not None:

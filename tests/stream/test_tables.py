@@ -75,7 +75,7 @@ CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
     block=st.integers(1, 200),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_csv_cut_anywhere_is_what_the_csv_module_wrote(tmp_path, rows, block, end):
+def test_csv_cut_anywhere_is_read_as_the_csv_module_wrote_it(tmp_path, rows, block, end):
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["x", "y"])
@@ -299,7 +299,7 @@ def test_a_stream_that_is_read_once_is_learned_and_predicted():
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])
 @pytest.mark.parametrize("good", [0, 2])
-def test_whatever_a_source_raises_becomes_one_error(error, good):
+def test_any_error_of_a_source_becomes_one_error(error, good):
     def batches():
         for _ in range(good):
             yield pa.record_batch({"age": [39, 50], "rich": ["no", "yes"]})

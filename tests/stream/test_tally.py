@@ -37,7 +37,7 @@ MANY = "the row has … fields, the header …"
 NEGATIVE = "the weight is …, not a finite number from …"
 
 
-def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
+def test_reasons_do_not_depend_on_the_order_of_rows(damaged):
     plan = replace(PLAN, sample_weight="w")
     wide = [i for i in range(N) if i % 7 == 3]
     negative = [i for i in range(N) if i % 100 == 5 and i % 7 != 3]

@@ -44,7 +44,7 @@ def with_predictions(stream, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(stream=streams(), seed=st.integers(0, 2**32), cut=st.floats(0, 1))
-def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
+def test_sums_equal_the_definition(kind, stream, seed, cut):
     X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
     predictions = with_predictions(stream, seed)
     cuts = (int(cut * len(y)),)

@@ -96,7 +96,7 @@ def test_an_adversary_does_not_beat_the_theorem_of_mixing(kind):
 
 @pytest.mark.parametrize("kind", ["two", "three", "many"])
 @pytest.mark.parametrize("with_weights", [False, True])
-def test_rows_without_weights_have_no_gap_and_the_bound_is_that_of_the_theorem(kind, with_weights):
+def test_rows_without_weights_have_no_gap_and_the_bound_equals_the_theorem(kind, with_weights):
     members, y, weight = stream(kind, 400, 5)
     mixture = Mixture(N_MEMBERS, *of_kind(kind))
     mixture.learn(members, y, weight if with_weights else np.ones(400))

@@ -44,7 +44,7 @@ def test_a_fit_is_told_of_and_is_as_without_callbacks(cls):
     assert cls().fit(X, y).predict(X).tolist() == model.predict(X).tolist()
 
 
-def test_a_step_ends_a_pass_and_what_was_learned_stays():
+def test_a_step_ends_a_pass_and_learned_rows_stay():
     X, y = data(40_000)
     log = Log(most=1)
     model = OnlineRegressor("scinol2", passes=5, shuffle=False).fit(X, y, callbacks=[log])

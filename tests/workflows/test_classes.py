@@ -37,7 +37,7 @@ def weights_of(path):
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-def test_balanced_weights_are_those_of_a_column(files, done):
+def test_balanced_weights_equal_a_column_of_weights(files, done):
     folder, yes, no = files
     given = ("--class-weight", f"yes={yes!r}", "--class-weight", f"no={no!r}")
     for data, name, options in (

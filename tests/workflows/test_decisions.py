@@ -34,7 +34,7 @@ def told(*arguments, **options):
     return {fact.name: fact.value for fact in facts.facts}, shares, benefits.rows
 
 
-def test_shares_costs_and_benefits_are_those_of_counts():
+def test_shares_costs_and_benefits_equal_counts():
     probability, codes, weight = draws()
     costs = Costs(2.0, 3.0)
     facts, shares, benefits = told(scored(probability, codes, weight), LABELS, "yes", costs, threshold=0.3)
@@ -71,7 +71,7 @@ def test_no_threshold_costs_less_than_the_one_of_least_cost():
         assert best <= min(extremes) * (1 + 1e-12)
 
 
-def test_one_class_against_the_others_is_that_of_two_classes():
+def test_one_class_against_the_others_equals_two_classes():
     probability, codes, _ = draws()
     three = np.column_stack([(1 - probability) / 2, (1 - probability) / 2, probability])
     of_three = np.where(codes == 1, 2, np.arange(len(codes)) % 2)
@@ -86,7 +86,7 @@ def test_rows_of_an_unseen_class_are_none_of_the_class():
     assert (shares["sensitivity"].value, shares["specificity"].value) == (1.0, 0.5)
 
 
-def test_one_class_in_the_rows_leaves_out_what_is_unknown():
+def test_one_class_in_the_rows_leaves_out_unknown_metrics():
     facts, shares, _ = told(scored([0.2, 0.9], [1, 1]), LABELS, None, Costs(1.0, 5.0))
     sensitivity, specificity = (shares["even_odds"][name] for name in ("sensitivity", "specificity"))
     assert math.isnan(specificity.value)
@@ -118,7 +118,7 @@ def test_a_threshold_lies_between_0_and_1():
             decisions(scored([0.5], [1]), LABELS, threshold=threshold)
 
 
-def test_curves_are_those_of_the_areas_below_them():
+def test_curves_have_the_areas_below_them():
     probability, codes, weight = draws()
     one = scored(probability, codes, weight)
     ranking = Ranking(probability)

@@ -117,7 +117,7 @@ def expected_error(probabilities, right, weight):
 
 
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
-def test_the_error_is_that_of_rows_in_their_order(n, seed, spread, weighted):
+def test_the_error_is_computed_of_rows_in_their_order(n, seed, spread, weighted):
     rng = np.random.default_rng(seed)
     probabilities = np.round(np.clip(0.75 + spread * (rng.random(n) - 0.5), 0.5, 1.0), 2)
     right = rng.random(n) < probabilities - 0.1
@@ -135,7 +135,7 @@ def table(n, seed):
     return {"x": x, "group": group, "weight": rng.integers(1, 4, n).astype(float), "y": x + rng.normal(size=n)}
 
 
-def test_coverage_width_and_score_are_those_of_the_intervals():
+def test_coverage_width_and_score_equal_the_intervals():
     model, new = train(open_source(table(800, 0)), Plan(target="y", sample_weight="weight")), table(N_NEW, 1)
     found = evaluate(model.trained_, open_source(new), BadRows(), "group", interval=0.8)
     low, high = model.predict_interval({name: new[name] for name in ("x", "group")}, 0.8).T

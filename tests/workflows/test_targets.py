@@ -31,7 +31,7 @@ def rows_of(name, most=20000):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_real_targets_are_what_they_are_or_doubtful(name):
+def test_tasks_of_real_targets_are_right_or_doubtful(name):
     right, target = rows_of(name)
     guess = task_of(target)
     assert guess.doubtful or right in (guess.task, "either"), guess
@@ -64,7 +64,7 @@ RANDOM = np.random.default_rng(0)
         (RANDOM.choice([*"abcd", *map(str, range(40))], 400), {}, None),
     ],
 )
-def test_what_is_doubtful_is_said_with_what_decides_it(target, options, doubt):
+def test_doubts_are_reported_with_the_option_that_decides(target, options, doubt):
     view = tunefree.columns({"x": RANDOM.normal(size=len(target)), "y": target}, target="y", **options)
     doubts = [finding for finding in view.notes() if finding.startswith("column 'y'")]
     assert len(doubts) == (doubt is not None) and all(re.search(doubt, finding) for finding in doubts)

@@ -33,7 +33,7 @@ def model_bytes(trained, path):
     return path.read_bytes()
 
 
-def test_labels_keep_the_order_of_appearance_and_drop_what_no_row_has():
+def test_labels_keep_the_order_of_appearance_and_drop_labels_without_rows():
     labels = labels_of(pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["a", "b", "c"])))
     assert [labels.values[code] for code in labels.codes] == ["c", "a", "c"]
     assert set(labels.values) == {"a", "c"}

@@ -34,9 +34,10 @@ from scipy.special import log_softmax
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.members import evenly_spaced
 from tunefree.generations.generation import Birth, Generation
-from tunefree.generations.reservoir import mixed
+from tunefree.generations.reservoir import hashed, mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
+from tunefree.pool.contexts import NEW
 from tunefree.pool.members import MemberRows
 from tunefree.pool.slots import WHOLE
 
@@ -189,7 +190,7 @@ class NewRows:
         kept["columns"] = growth.columns.completed(kept["columns"])
         parts = _later_rows(pool, kept["digests"])
         if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH_ROWS):
-            parts = _cross_validation(growth, kept) or parts
+            parts = _cross_validation(growth, kept, pool.context is not pool.contexts[NEW]) or parts
         parts = [part for part in parts if len(part.rows)]
         if not parts:
             return None
@@ -323,12 +324,13 @@ def _newborn(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
     return [(clock, kind, age, generation.as_born()) for clock, kind, age, generation in entries]
 
 
-def _cross_validation(growth: Any, kept: dict[str, np.ndarray]) -> list[Fold]:
+def _cross_validation(growth: Any, kept: dict[str, np.ndarray], repeats: bool) -> list[Fold]:
     """Split the kept rows into thirds, and grow generations like the newest ones on the other two thirds.
 
-    Rows of the same observation, or group, are in the same third.
+    Rows of the same observation, or group, are in the same third, unless most rows repeat known ones (``repeats``): few
+    observations, such as those of one column of categories, would leave a third with categories that no tree has seen.
     """
-    third = mixed(kept["digests"]) % np.uint64(N_FOLDS)
+    third = (hashed(np.arange(len(kept["digests"]))) if repeats else mixed(kept["digests"])) % np.uint64(N_FOLDS)
     parts, newest = list[Fold](), _newborn(growth, NEWEST)
     is_table = len(growth.columns.bundles.counts) == 0
     keys = np.sort(np.array(growth.columns.keys if is_table or not newest else newest[0][3].keys, np.int64))

@@ -92,7 +92,7 @@ def test_lemmas_17_19_and_20_by_hand(theta, last, mean):
 
 
 @given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
-def test_gradient_bound_is_what_21_needs(power, kappa, norm):
+def test_gradient_bound_is_the_assumption_of_21(power, kappa, norm):
     slopes = growth(losses.power_loss(power), 1.0)
     q = slopes.power
     # |f(x)| <= kappa ||f||, so the gradient's norm is at most kappa c_q (1 + (kappa ||f||)^q); with q = 0, kappa c_0.

@@ -69,7 +69,7 @@ by_setting = pytest.mark.parametrize(
 
 
 @by_setting
-def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs, theta):
+def test_coefficients_equal_ten_lines(loss, objective, classes, n_outputs, theta):
     X, y, weight = data(classes=classes)
     run = descend(problem(X, y, weight, loss, GAUSSIAN, n_outputs, objective), steps_of(0.9, theta, 20))
     K = GAUSSIAN.tile(X[15:], X[15:])

@@ -28,7 +28,7 @@ def last_of(results):
 EXAMPLE = Experiment("example", "An example", Settings(2), report, parts, work)
 
 
-def test_processes_compute_what_one_computes(tmp_path):
+def test_several_processes_compute_the_same_as_one(tmp_path):
     one = experiments.compute(EXAMPLE, Request(tmp_path / "one"))
     two = experiments.compute(EXAMPLE, Request(tmp_path / "two", jobs=2))
     assert one.keys() == two.keys()
@@ -98,7 +98,7 @@ def test_parts_of_other_sources_are_computed_again(tmp_path):
     assert Store(tmp_path, None, "now").load(point) is None
 
 
-def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):
+def test_without_a_name_it_lists_all_names(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = run("reproduce")
     assert status == 0

@@ -21,7 +21,7 @@ from tunefree.papers.experiments.experiment import Request, compute, files_of
 from tunefree.papers.kernel.usual import LINEAR
 
 
-def test_paths_are_those_of_algorithm_1():
+def test_paths_equal_algorithm_1():
     random = np.random.default_rng(0)
     train, test = path_fig1.gaussians(50, random), path_fig1.gaussians(40, random)
     descent = descents.path_of(LINEAR, train, test, 1.0, 0.5, 30)

@@ -141,7 +141,7 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**31), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 400), data=st.data())
-def test_sums_over_the_support_are_those_of_the_definition(name, kind, seed, n_rows, n_support, data):
+def test_sums_over_the_support_equal_the_definition(name, kind, seed, n_rows, n_support, data):
     X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
     kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
     rows, support = (points(KINDS[kind](A), kernel) for A in (X, Z))

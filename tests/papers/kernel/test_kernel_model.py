@@ -49,7 +49,7 @@ def model_bytes(made, path):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
+def test_kernels_sleep_at_first_and_then_predict_better_than_a_line(n_classes):
     X, y = rings(1500, n_classes=n_classes)
     made, shown = learned(X[:1000], y[:1000])
     assert len(made.predictor.bank.members) == len(WIDTHS)
