@@ -47,6 +47,13 @@ def test_most_real_targets_are_right_without_a_question():
     assert len(TARGETS) >= 30 and len(wrong) <= 4 and len(asked) <= 12, (wrong, asked)
 
 
+@pytest.mark.parametrize(("rows", "is_doubtful"), [([*range(8)] * 2, True), ([*range(8), *range(4)], False)])
+def test_whole_numbers_of_few_rows_each_are_numbers(rows, is_doubtful):
+    guess = task_of(pa.array(rows))
+    assert guess.task == "regression" and f"8 whole numbers from 0 to 7 in {len(rows)} rows" in guess.why
+    assert guess.doubtful is is_doubtful
+
+
 RANDOM = np.random.default_rng(0)
 
 

@@ -51,8 +51,8 @@ def pistol_overhead(growth: ArrayLike, a: float, b: float) -> np.ndarray:
 
     Examples
     --------
-    >>> round(float(pistol_overhead(100.0, 4.0, 1.0)), 2)
-    4.92
+    >>> round(float(pistol_overhead(100.0, 4.0, 1.0)), 2), pistol_overhead([1.0], 4.0, 0.0).tolist()
+    (4.92, [inf])
     """
     if not b > 0.0:
         return np.full(np.shape(growth), math.inf)
