@@ -59,7 +59,7 @@ def model_bytes(model: Model) -> int:
 
 
 def _feature_bytes(model: Model, capacity: int = 0) -> int:
-    """Bytes of feature statistics; with ``room``, only of growing arrays, whose capacity is at least this."""
+    """Bytes of feature statistics; with ``capacity``, only of growing arrays, which have at least this capacity."""
     members = model.linear.members if model.predictor.bank is None else model.predictor.bank.members
     return sum(size_of(part, capacity) for part in (*(member.state for member in members), model.record.evidence))
 

@@ -300,7 +300,7 @@ def identifier(name: str, n_distinct: int, n: int, repeats: bool) -> Finding:
 
 
 def _leak(misses: float, baseline: float, n: int, is_classes: bool) -> str:
-    """A phrase on how well a column predicts alone; ``none``: the error of the best constant."""
+    """A phrase on how well a column predicts alone; ``baseline``: the error of the best constant."""
     if is_classes:
         share, baseline_share = (f"{100 * (1 - count / n):.2f} %" for count in (misses, baseline))
         return f"alone predicts {share} of {n:,} rows right, where the most frequent class gets {baseline_share}"
