@@ -90,6 +90,7 @@ def test_what_cannot_be_learned_over_shards_is_refused(client):
         (X, arrays.ones(4, chunks=2), {}, "a block has 3 rows and 2 targets"),
         (X.map_blocks(csr_array), y, {}, "blocks of sparse matrices are not spread"),
         ({"a": [1, 2]}, None, {}, "the table: it is not spread; save it to a file"),
+        ([people(2).to_pandas()], None, {}, "the table: it is not spread; save it to a file"),
         ("-", None, {}, "standard input is not spread; save it to a file"),
         (X, y, {"on_bad_shard": "leave"}, "`on_bad_shard` must be 'error' or 'skip', not 'leave'"),
         (X, y, {"target": "y"}, "targets are given by `y` and by `target`"),

@@ -36,7 +36,7 @@ def service(file):
 
 
 def predicted(service):
-    """What a service predicts of new rows once all that was sent is learned."""
+    """Predictions of a service for new rows, once all rows that were sent are learned."""
     service.settle()
     return service.predict(rows(1100, 1200, "rich"))
 

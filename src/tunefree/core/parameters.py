@@ -48,6 +48,7 @@ OTHER_OPTIONS = {"earlier": "--from", "ids": "--id", "sample_weight": "--weight"
 # Parameters without an option on the command line: of a plan, and others.
 OF_PLANS = "settings", "view", "average", "kernel", "passes", "random_state"
 OF_PYTHON = (*OF_PLANS, "max_line_bytes", "on_bad_shard", "checkpoint")
+NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # types by name, to avoid the slow import of NumPy
 KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -116,7 +117,7 @@ class Parameter:
 def _has_type(kind: Any, value: Any) -> bool:
     """Whether a value is acceptable for a type."""
     if kind is bool:
-        return type(value).__name__ in ("bool", "bool_")  # also NumPy's, whose import is slow
+        return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in NUMPYS_BOOLS
     if kind in (str, dict):
         return isinstance(value, kind)
     abstract: Any = numbers.Integral if kind is int else numbers.Real

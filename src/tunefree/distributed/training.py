@@ -170,7 +170,8 @@ def train(
     if is_collection(data):
         parts, plan = parts_of_collection(engine, data, y, plan, cut)
     else:
-        if "-" in (data if isinstance(data, list | tuple) else [data]):  # whose format could not be given
+        paths = data if isinstance(data, list | tuple) else [data]
+        if any(isinstance(path, str) and path == "-" for path in paths):  # whose format could not be named
             raise DataError("standard input is not spread", remedy="save it to a file that all workers see")
         parts = parts_of_files(engine, open_source(data), cut)
     journal = Journal(checkpoint, resume)

@@ -188,9 +188,10 @@ class NewRows:
             return None
         kept, n_columns = growth.whole.kept(), len(growth.columns.keys)
         kept["columns"] = growth.columns.completed(kept["columns"])
-        parts = _later_rows(pool, kept["digests"])
+        repeats = pool.context is not pool.contexts[NEW]  # whether most rows to come repeat known ones
+        parts = _later_rows(pool, kept["digests"], repeats)
         if sum(len(part.rows) for part in parts) < min(len(kept["targets"]) // 2, ENOUGH_ROWS):
-            parts = _cross_validation(growth, kept, pool.context is not pool.contexts[NEW]) or parts
+            parts = _cross_validation(growth, kept, repeats) or parts
         parts = [part for part in parts if len(part.rows)]
         if not parts:
             return None
@@ -298,11 +299,11 @@ class NewRows:
         return -np.where(self.targets == output, np.log(shares), np.log1p(-shares))
 
 
-def _later_rows(pool: Any, digests: np.ndarray) -> list[Fold]:
+def _later_rows(pool: Any, digests: np.ndarray, repeats: bool) -> list[Fold]:
     """Return the previous generations, and the kept rows with observations that these have not learned.
 
     If a column of the table appeared after the previous generations, the newest ones are used; if it appeared after
-    those, the result is empty. If most new rows repeat known ones, all later rows are used.
+    those, the result is empty. If most rows to come repeat known ones (``repeats``), all later rows are used.
     """
     growth = pool.members.growth
     chosen_anew = len(growth.columns.bundles.counts) > 0  # each generation selects its columns from sparse features
@@ -313,7 +314,7 @@ def _later_rows(pool: Any, digests: np.ndarray) -> list[Fold]:
     if generations is None:
         return []
     is_later = ~np.any([generation.knows(digests) for *_, generation in generations], axis=0)
-    if pool.known_share > 0.5 and growth.whole.rows == len(is_later):  # all rows are kept, in order
+    if repeats and growth.whole.rows == len(is_later):  # all rows are kept, in order
         is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in generations)
     return [Fold(generations, np.flatnonzero(is_later))]
 
@@ -327,7 +328,7 @@ def _newborn(growth: Any, age: int) -> list[tuple[int, str, int, Any]]:
 def _cross_validation(growth: Any, kept: dict[str, np.ndarray], repeats: bool) -> list[Fold]:
     """Split the kept rows into thirds, and grow generations like the newest ones on the other two thirds.
 
-    Rows of the same observation, or group, are in the same third, unless most rows repeat known ones (``repeats``): few
+    Rows of the same observation, or group, are in the same third, unless most repeat known ones (``repeats``): few
     observations, such as those of one column of categories, would leave a third with categories that no tree has seen.
     """
     third = (hashed(np.arange(len(kept["digests"]))) if repeats else mixed(kept["digests"])) % np.uint64(N_FOLDS)
