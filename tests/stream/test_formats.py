@@ -73,6 +73,12 @@ def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_pat
     assert source.progress()(next(source.chunks()).position) == (None if name.endswith(".gz") else 1.0)
 
 
+def test_files_of_two_formats(tmp_path):
+    paths = [text(tmp_path / "a.csv", "a,y\n1,2\n"), text(tmp_path / "b.jsonl", '{"a": 1, "y": 2}\n')]
+    with pytest.raises(DataError, match=r"b\.jsonl: .*a\.csv is read as csv, and this file has another format"):
+        tunefree.train(paths, target="y")
+
+
 def test_formats_that_contradict_themselves_are_refused(registry):
     for options in ({"reader": "a:B"}, {"text": False}, {"name": "table"}):
         with pytest.raises(ValueError, match="give a reader .* or an encoder|only a format of text has an encoder"):

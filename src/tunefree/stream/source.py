@@ -229,7 +229,7 @@ def open_source(
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
-    spec = formats.named(format) if format else _format_of(files[0], is_table, delimiter)
+    spec = formats.named(format) if format else _format_of(files, is_table, delimiter)
     applicable = ["format", "encoding", "max_line_bytes"] if spec.text else ["format"]
     applicable += [] if not spec.text or spec.name in WITHOUT_DELIMITER else ["delimiter", "escape"]
     _refuse([option for option in passed if option not in applicable], f"has no effect on {spec.name} files")
@@ -260,7 +260,16 @@ def _paths(data: Any) -> list[str] | None:
     return None
 
 
-def _format_of(file: str, is_table: bool, delimiter: str | None) -> formats.Format:
+def _format_of(files: Sequence[str], is_table: bool, delimiter: str | None) -> formats.Format:
+    format = _format_of_first(files[0], is_table, delimiter)
+    for file in files[1:]:
+        if (formats.by_extension(file) or format) is not format:
+            remedy = "give files of one format, or pass `format`"
+            raise DataError(f"{files[0]} is read as {format.name}, and this file has another format", file, remedy=remedy)
+    return format
+
+
+def _format_of_first(file: str, is_table: bool, delimiter: str | None) -> formats.Format:
     format = formats.by_extension(file)
     if format is None and not delimiter:
         with closing(open_text(file)) as text:  # peek leaves standard input to be read from its start
