@@ -151,6 +151,14 @@ def test_dates_to_predict_are_reported_if_written_otherwise_and_options_name_col
             in_its_notation(open_source(path, column_types=types), reading.encoder, bad)
 
 
+def test_dates_of_two_meanings_have_the_format_of_training(tmp_path):
+    reading, _ = read(written(tmp_path, "csv", [f"{moment:%d/%m/%Y}" for moment in MOMENTS]))
+    path = written(tmp_path, "jsonl", ["01/02/2021", "03/02/2021"])
+    encoder, batch = to_predict(reading, path)
+    assert not encoder.notes
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v[days]"), [-28.0, -26.0], atol=1e-9)
+
+
 @pytest.mark.parametrize("extension", FORMATS)
 @pytest.mark.parametrize("sign", [r"\N", "#DIV/0!", "N/A", "-"])
 def test_signs_of_missing_numbers_are_missing_through_each_door(tmp_path, sign, extension):

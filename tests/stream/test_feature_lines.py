@@ -101,6 +101,7 @@ BAD_SVMLIGHT = [
     ("1,2 5:1", "the row has several labels, '1,2'; give each row one label"),
     ("1 qid:x 5:1", "the query number of 'qid:x' is not an integer"),
     ("1 5:1\x00 6:1", r"'5:1\\x00' is binary, not text"),
+    ("5:1\x00 6:1", r"'5:1\\x00' is binary, not text"),
     ("\x89PNG\x00\x01", "is binary, not text; check that the file is text"),
     ("1 5:1 é:2", r"'\\xc3\\xa9:2' is not index:value"),
     ("1 5:\xff", "is not a number"),

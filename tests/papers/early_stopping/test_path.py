@@ -16,6 +16,7 @@ from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import PathDisplay, load
 from tunefree.core import storage
 from tunefree.papers.early_stopping import preparation
+from tunefree.papers.early_stopping.path_model import PathModel
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -79,6 +80,15 @@ def test_nothing_depends_on_units(exponent):
     model = Regressor(max_iter=50).fit(columns, y)
     np.testing.assert_allclose(model.predict(np.ldexp(X_test, np.where(np.arange(10) % 2, exponent, 0))), expected)
     assert np.isfinite(model.coef_).all() and np.isfinite(list(model.path_[-1])).all()
+
+
+def test_weights_of_standardised_columns_predict():
+    X, y, _, _ = halves(DIABETES)
+    model = Regressor(max_iter=50).fit(X, y)
+    constant, *weights = PathModel(model).mean_weights()[:, 0]
+    standards = model.fitted_path_.standards
+    predictions = constant + standards.apply(X) @ weights
+    np.testing.assert_allclose(predictions, model.predict(X))
 
 
 def test_dense_and_sparse_rows_are_learned_alike():
