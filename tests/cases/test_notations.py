@@ -151,6 +151,14 @@ def test_dates_to_predict_are_reported_if_written_otherwise_and_options_name_col
             in_its_notation(open_source(path, column_types=types), reading.encoder, bad)
 
 
+def test_declared_notations_decide(tmp_path):
+    path = written(tmp_path, "csv", ["1,250", "2.5"] * 30)
+    reading, batch = read(path, thousands=",")  # so the decimal mark is a point
+    assert numbers_of(reading.encoder, batch, "v")[:2].tolist() == [1250.0, 2.5]
+    with pytest.raises(DataError, match="column 'v': no value is a date as in %H:%M"):
+        read(path, date="v=%H:%M")
+
+
 def test_dates_of_two_meanings_have_the_format_of_training(tmp_path):
     reading, _ = read(written(tmp_path, "csv", [f"{moment:%d/%m/%Y}" for moment in MOMENTS]))
     path = written(tmp_path, "jsonl", ["01/02/2021", "03/02/2021"])

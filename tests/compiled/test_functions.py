@@ -238,8 +238,11 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
-    for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME", "HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("TUNEFREE_CACHE")
+    for name, folder in (("XDG_CACHE_HOME", "tunefree"), ("HOME", ".cache/tunefree")):
+        monkeypatch.setenv(name, str(tmp_path))
+        assert loading.cache_path(ADD).parent == tmp_path / folder
+        monkeypatch.delenv(name)
     monkeypatch.setattr(os, "getuid", lambda: 2**31)  # of nobody, who has no home either
     assert loading.cache_path(ADD) is None and loading.load(ADD)
 
