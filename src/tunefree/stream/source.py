@@ -264,8 +264,8 @@ def _format_of(files: Sequence[str], is_table: bool, delimiter: str | None) -> f
     format = _format_of_first(files[0], is_table, delimiter)
     for file in files[1:]:
         if (formats.by_extension(file) or format) is not format:
-            remedy = "give files of one format, or pass `format`"
-            raise DataError(f"{files[0]} is read as {format.name}, and this file has another format", file, remedy=remedy)
+            problem = f"{files[0]} is read as {format.name}, and this file has another format"
+            raise DataError(problem, file, remedy="give files of one format, or pass `format`")
     return format
 
 
