@@ -78,6 +78,15 @@ def test_a_first_line_of_categories_may_be_a_row(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("header", "is_odd"), [("3.5,7,a,f", True), ("3.5,7,a,b,f", False), ("2021,2022,f", False), (",,f", True)]
+)
+def test_a_header_of_numbers_may_be_a_row(tmp_path, header, is_odd):
+    (tmp_path / "a.csv").write_text("\n".join([header, *[",".join("1" * len(header.split(",")))] * 9]) + "\n")
+    next(open_source(tmp_path / "a.csv").chunks(bad=(bad := BadRows())))
+    assert ["may be a row" in str(oddity) for oddity in bad.tally.oddities] == [True] * is_odd
+
+
+@pytest.mark.parametrize(
     ("content", "options"),
     [
         ("a | y\n1 | no\n2 | yes\n", {"is_table": True}),

@@ -111,6 +111,7 @@ def single(X=ROWS, y=CODES):
         (lambda: few().predict_set(ROWS, conditional="row"), "conditional must be None or 'class', not 'row'"),
         (lambda: few().predict_set(ROWS, [[0.5], [0.8, 0.9]]), "`coverage` must be a number between 0 and 1"),
         (lambda: few().predict_set(ROWS, [0.5, 90]), "`coverage` must lie .*, not be 90; for 90 per cent pass 0.9"),
+        (lambda: few().predict_set(ROWS, 0), "`coverage` must lie between 0 and 1, not be 0"),
         (lambda: single(SPARSE).explain(csr_array((5_000_000, 60))), "of 5000000 rows take more than 2 GiB"),
         (lambda: single().feature_importances_, "the model keeps no rows, over which columns are compared"),
         (lambda: OnlineClassifier(view="steady").fit(ROWS, CODES).coef_, "on raw rows have weights of"),

@@ -295,6 +295,13 @@ def test_a_stream_that_is_read_once_is_learned_and_predicted():
     assert fitted.n_features_in_ == 1
     with pytest.raises(DataError, match="can be read only once; save it to a file or a table, or give"):
         tunefree.train(people.to_reader(500), target="rich", class_weight="balanced")
+    with pytest.raises(DataError, match="can be read only once; save it to a file or a table, or train with one pass"):
+        tunefree.train(people.to_reader(500), target="rich", learner="scinol2", passes=2)
+    shuffled = (
+        tunefree.train(source, target="rich", learner="scinol2", passes=2, shuffle=True)
+        for source in (people, people.to_reader(500))
+    )
+    assert len({str(model.predict_proba(people)) for model in shuffled}) == 1
 
 
 @pytest.mark.parametrize("error", [RuntimeError("connection lost\nat line 1"), pa.ArrowInvalid("connection lost")])
