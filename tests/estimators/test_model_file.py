@@ -141,6 +141,15 @@ def test_a_parameter_that_files_cannot_hold_has_its_default_in_the_estimator_tha
     assert tunefree.load(tmp_path / "m").get_params() == tunefree.ScInOLClassifier(passes=2).get_params()
 
 
+@pytest.mark.parametrize("size", [1e99, 1e308])
+def test_models_of_huge_targets_are_saved(tmp_path, size):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(3000) % 1000 == 700, size, rng.normal(size=3000))
+    pool = tunefree.train({"x": rng.normal(size=3000), "y": y}, target="y")  # a warning would be an error
+    pool.save(tmp_path / "m")
+    assert tunefree.load(tmp_path / "m").predict({"x": [0.5]}) == pool.predict({"x": [0.5]})
+
+
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):
     table = {"x": X[:, 0], "job": np.where(X[:, 1] > 0, "cook", "clerk"), "zip": SEVERAL % 2, "y": NAMES}
     options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "random_state": 3}

@@ -190,6 +190,11 @@ def test_compatible_changes_of_type(first, later, expected):
     [
         (pa.array([1.0]), pa.array(["1", "x"]), "'x' is not a number"),
         (pa.array(["2020-01-01"]), pa.array(["2020-01-02", "soon"]), "'soon' is no date"),
+        (
+            pa.array(["2020-01-01"]),
+            pa.array(["2020-01-02", "2020-01-02T10:00:00Z"]),
+            "is no date or timestamp without a time zone",
+        ),
         (pa.array([True]), pa.array(["false", "maybe"]), "'maybe' is neither"),
         (pa.array([dt.time(1)]), pa.array(["10:00", "25:00"]), "'25:00' is no time"),
         (pa.array([dt.date(2020, 1, 1)]), pa.array([0, 10**14], pa.timestamp("s")), "is no date"),

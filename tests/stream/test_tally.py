@@ -9,7 +9,7 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
-from tunefree.stream.batch import MOST_REASONS, OTHER, Tally
+from tunefree.stream.batch import MOST_REASONS, OTHER, Tally, reason_of
 from tunefree.stream.source import open_source
 from tunefree.stream.text import read_lines
 from tunefree.training.training import train
@@ -46,6 +46,11 @@ def test_reasons_do_not_depend_on_the_order_of_rows(damaged):
     mixed = train(open_source(damaged), replace(plan, shuffle=True)).progress
     assert mixed.tally.count == expected[0] and {reason.file for reason in mixed.tally.reasons} == {str(damaged)}
     assert all(reason.row - 1 in (wide if reason.problem == MANY else negative) for reason in mixed.tally.reasons)
+
+
+def test_a_reason_keeps_options_and_no_values():
+    error = DataError("'x' is not a number (`categorical='age'` takes the column for categories)", "a.csv", row=7)
+    assert reason_of(error).problem == "… is not a number (`categorical='age'` takes the column for categories)"
 
 
 def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from tunefree.core.numbers import LARGEST
 from tunefree.core.part import FIXED, LEARNED, Part, argument, array, number
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.generations.clocks import LATE, Event
@@ -119,5 +120,5 @@ class Rises(Part):
         deviation = loss - self.mean
         self.blocks += 1
         self.mean += deviation / self.blocks
-        self.squares += deviation * (loss - self.mean)
+        self.squares = min(self.squares + deviation * (loss - self.mean), LARGEST)
         return has_risen

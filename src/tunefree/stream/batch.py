@@ -23,8 +23,10 @@ MOST_REASONS = 20  # distinct reasons; rows with further reasons are counted tog
 MOST_LETTERS = 200  # maximum length of a reason, and of a column name in it
 OTHER = "other reasons"
 # The parts of a message that differ between rows: quoted texts, also truncated ones; lists, objects and numbers.
+# Parameters in backticks are kept (group 1).
 _VALUES = re.compile(
-    r"""b?'(?:[^'\\]|\\.)*' | b?"(?:[^"\\]|\\.)*" | ['"\[{].*?\.\.\. | \[.*?\] | \{.*?\} | [-+]?\b\d[\w.+-]*""",
+    r"""(`[^`]*`) |
+    b?'(?:[^'\\]|\\.)*' | b?"(?:[^"\\]|\\.)*" | ['"\[{].*?\.\.\. | \[.*?\] | \{.*?\} | [-+]?\b\d[\w.+-]*""",
     re.VERBOSE,
 )
 
@@ -60,8 +62,8 @@ class Reason:
 
 def reason_of(error: DataError) -> Reason:
     """Return the reason of an error, which errors about other values have in common."""
-    problem, column = _VALUES.sub("…", error.problem)[:MOST_LETTERS], (error.column or "")[:MOST_LETTERS]
-    return Reason(problem, column, 1, str(error.file), int(error.row or 0))
+    problem = _VALUES.sub(lambda match: match[1] or "…", error.problem)
+    return Reason(problem[:MOST_LETTERS], (error.column or "")[:MOST_LETTERS], 1, str(error.file), int(error.row or 0))
 
 
 Reasons = Annotated[list[Reason], schema.Sequence(schema.Record(Reason), MOST_REASONS + 1)]

@@ -571,7 +571,8 @@ class Timestamp(Column):
             moments, failed = cast(*to_timestamps(strings, self.zone))
             if failed and family(strings.type) == "string":
                 moments, failed = cast(*to_timestamps(as_iso(strings), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
+        expected = f"date or timestamp with{'out' if self.zone is None else ''} a time zone"
+        faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no {expected} ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:

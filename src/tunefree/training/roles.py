@@ -269,6 +269,7 @@ def leaks(columns: dict[str, Values], target: np.ndarray | None, is_classes: boo
         return []
     n = len(target)
     learned = np.arange(n) * BLOCKS // n % 2 == 0
+    target = target if is_classes else target / (np.abs(target).max() or 1.0)  # squares are finite
 
     def misses(values: Values) -> float:
         """Wrong predictions, or squared errors, if each half of the rows is predicted from the other."""
