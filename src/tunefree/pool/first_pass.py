@@ -17,7 +17,6 @@ from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
 from tunefree.pool.occurrences import FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
-from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
@@ -28,7 +27,10 @@ MOST_NATS = 10.0  # log-losses are clipped to it in bounds of the risk of predic
 class PredictedRows(NamedTuple):
     """Learned rows, and their predictions from before they were learned."""
 
-    rows: LabelledRows  # entries are ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
+    X: Any  # entries, ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
+    y: np.ndarray  # (n,) targets in the form of the objective
+    learned: np.ndarray  # (n,) weights, 0 for rows that all members keep back
+    weight: np.ndarray  # (n,) weights, 0 for rows before the first target
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
 
@@ -85,11 +87,10 @@ class FirstPassRecord(Part):
         self.prepare()
         return self._risks
 
-    def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
+    def reserve(self, n_features: int, exactly: bool) -> None:
         """Reserve capacity for at least so many features, or for ``exactly`` so many."""
         if n_features > self._evidence.n_features:
-            widen = widened if exactly else _with_room
-            self.evidence = widen(self.evidence, n_features, n_outputs, objective)
+            self.evidence = _with_room(self.evidence, n_features, exactly)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Extend the record to more outputs; later predictions have this objective."""
@@ -99,41 +100,33 @@ class FirstPassRecord(Part):
         if split and objective.is_softmax:
             self.log[:, 0] = 0.0 - self.log[:, 1]
 
-    def add(
-        self,
-        objective: Any,
-        rows: LabelledRows,
-        predictions: np.ndarray,
-        row_losses: np.ndarray,
-        met: Met | None = None,
-    ) -> None:
-        """Add rows, with their predictions (n, K) and losses (n,); ``met`` if features have slots.
+    def add(self, objective: Any, rows: PredictedRows, met: Met | None = None) -> None:
+        """Add rows; ``met`` if features have slots.
 
-        The arrays may wait to be recorded, so they must not be written to. A row of weight 0, which all members keep
-        back, does not count in the bounds of the risk.
+        The arrays may wait to be recorded, so they must not be written to. A row that all members keep back does not
+        count in the bounds of the risk.
         """
-        self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
+        self._objective = objective
         if met is not None:
             self.prepare()
-            self._add(predicted_rows, met)
-        elif self._ledger.add(predicted_rows, len(rows.y)):
+            self._add(rows, met)
+        elif self._ledger.add(rows, len(rows.y)):
             self.prepare()
 
     def prepare(self) -> None:
         """Add the rows that wait."""
         self._ledger.flush(self._add)
 
-    def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
-        rows, predictions, row_losses = predicted_rows
-        X, y, learned, weight = rows[:4]
+    def _add(self, rows: PredictedRows, met: Met | None = None) -> None:
+        X, y, learned, weight, predictions, row_losses = rows
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
             record_evidence(self._evidence, objective, *arrays)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
-            self._evidence = _with_room(self._evidence, met.n_slots, predictions.shape[1], objective)
-            self.replay(met.past, met.past_rows, objective)
+            self._evidence = _with_room(self._evidence, met.n_slots)
+            self.replay(met.past, met.past_rows)
             record_evidence(self._evidence, objective, *arrays, met.places, self.log)
             self._evidence.forget(met.visited)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
@@ -145,13 +138,13 @@ class FirstPassRecord(Part):
             if self._of_log_losses:
                 self._risks["log_loss"].add(weight[kept], row_losses[kept])
 
-    def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
+    def replay(self, past: Past | None, X: Rows | None) -> None:
         """Add first occurrences that were left out of earlier rows, as rows of one entry each."""
-        self.evidence = self._replayed(self.evidence, past, X, objective)
+        self.evidence = self._replayed(self.evidence, past, X)
 
-    def _replayed(self, evidence: Evidence, past: Past | None, X: Rows | None, objective: Any) -> Evidence:
+    def _replayed(self, evidence: Evidence, past: Past | None, X: Rows | None) -> Evidence:
         if past is not None and len(past.sources):
-            evidence = _with_room(evidence, 1 + int(past.slots.max()), self.log.shape[1], objective)
+            evidence = _with_room(evidence, 1 + int(past.slots.max()))
             replay_evidence(evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
         return evidence
 
@@ -166,7 +159,7 @@ class FirstPassRecord(Part):
             return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
         meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)
         if (past := meetings.settle()) is not None:
-            evidence = self._replayed(evidence, past, meetings.replayed(past, "raw"), objective)
+            evidence = self._replayed(evidence, past, meetings.replayed(past, "raw"))
         complete = certify(evidence, objective)
         pulls = meetings.by_feature(complete.pulls, n_features)
         largest = meetings.by_feature(complete.largest, n_features)
@@ -177,7 +170,8 @@ class FirstPassRecord(Part):
         return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
 
-def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
-    """The evidence with capacity for so many features; the capacity doubles, so that the cost of copies stays small."""
-    room = evidence.n_features
-    return evidence if n_features <= room else widened(evidence, max(n_features, 2 * room), n_outputs, objective)
+def _with_room(evidence: Evidence, n_features: int, exactly: bool = False) -> Evidence:
+    """The evidence with capacity for so many features, which doubles to save copies, unless ``exactly`` so many."""
+    if n_features <= evidence.n_features:
+        return evidence
+    return evidence.grown(n_features if exactly else max(n_features, 2 * evidence.n_features), evidence.n_outputs)

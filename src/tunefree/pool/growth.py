@@ -112,9 +112,7 @@ class Growth(Part):
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], signs: dict[int, int]) -> None:
         self.n_classes, self.loss, self.signs = n_classes, loss, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
-        self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
-        for slot, place in slots.items():
-            self.clocks_of_places[place] = slot.clock
+        self.clocks_of_places = np.array([WHOLE] * min(slots.values()) + [slot.clock for slot in slots])
         self.windows = [self._window(length) for length in LENGTHS]
         self.awake, self.pending, self.kinds = {}, [], kinds_in(slots)
         self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False

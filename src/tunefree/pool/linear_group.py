@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
 from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, with_outputs, with_room
-from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
+from tunefree.pool.rows import LabelledRows, Read, ReadWeights, WeightedRows
 from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
@@ -104,18 +104,19 @@ class Member(Part):
         """Learner, parameters and view, in words."""
         return name_of(self.setting)
 
-    def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
         """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
         if n_features > self.room:
             self.room = n_features if exactly else max(n_features, 2 * self.room)
-            self.state = self.state.grown(self.room, n_outputs)
+            self.state = self.state.grown(self.room, self.state.n_outputs)
 
-    def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
-        """Add outputs to the present number ``before``; the margin of two classes becomes the margin of class 1.
+    def add_outputs(self, objective: Objective, n_outputs: int) -> None:
+        """Have more outputs; the margin of two classes becomes the margin of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that appears after many rows
         begins with a low probability: its output begins as if it had learned the class's absence from them.
         """
+        before = self.state.n_outputs
         first = 1 if before == 1 else 0
         absence_learner, margin = self._absence_learner(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
@@ -136,7 +137,7 @@ class Member(Part):
         """A learner of one output that learned from the constant alone that a class was absent from the rows so far;
         and where margins are log-odds, the offset from its margin to the log-odds of one row among them."""
         margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
-        if self.state is None or isinstance(self.state, Averaged):
+        if isinstance(self.state, Averaged):
             return None, margin
         n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
         loss = loss_of("classification", None) if objective.is_softmax else objective.loss
@@ -198,11 +199,11 @@ class Member(Part):
         weights, units = read(self.state, min(n_features, self.state.n_features))
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
-    def fix(self, n_features: int, n_outputs: int) -> None:
+    def fix(self, n_features: int) -> None:
         """Keep only the state for predictions, in single precision."""
         weights, units = self.weights(n_features)
         self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
-        self.state, self.offsets = self.state.blank(2, n_outputs), None
+        self.state, self.offsets = self.state.blank(2, self.state.n_outputs), None
 
     def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights and units of features without a slot, from their occurrences: rows of one entry each."""
@@ -216,12 +217,12 @@ class Member(Part):
     def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, from its :meth:`weights`.
 
-        ``further`` has the entries of features without a slot (:class:`tunefree.pool.rows.Further`), or is None.
+        ``further`` (:class:`tunefree.pool.rows.WeightedRows`) has the entries of features without a slot, or is None.
         """
         weights, units = read
         margins = passes.score(weights, units, X)
         if further is not None:
-            margins += passes.score(further.read[0], further.read[1], further.X)
+            margins += passes.score(further.weights, further.units, further.X)
         return objective.predictions_of(margins)
 
 
@@ -308,7 +309,7 @@ class LinearGroup(Part):
             self.n_features = max(self.n_features, self.n_slots(n_features))
             self.complete()
         for member in self.members:
-            member.reserve(max(n_slots, self.n_features), self.n_outputs, exactly)
+            member.reserve(max(n_slots, self.n_features), exactly)
 
     def n_slots(self, n_features: int) -> int:
         """The number of slots of the first ``n_features`` features."""
@@ -344,7 +345,7 @@ class LinearGroup(Part):
         Features without a slot stay in the log, as the slopes of their rows: weights would take K numbers each.
         """
         for member in self.members:
-            member.fix(self.n_features, self.n_outputs)
+            member.fix(self.n_features)
         self.complete()
 
     def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
@@ -435,7 +436,7 @@ class LinearGroup(Part):
         """
         if n_outputs > self.n_outputs:
             for member in self.members:
-                member.add_outputs(objective, self.n_outputs, n_outputs)
+                member.add_outputs(objective, n_outputs)
             self.n_outputs = n_outputs
             self.complete()
 
@@ -502,18 +503,20 @@ class LinearSnapshot(Part):
         )
         return predictions
 
-    def weighted_rows(self, X: Any) -> list[WeightedRows]:
-        """Rows as each of the members sees them."""
+    def weighted_rows(self, X: Any) -> Iterator[list[WeightedRows]]:
+        """Rows as each of the members sees them, and entries of features without a slot, if there are any."""
         by_view, further = self._rows_by_view(X)
-        pairs = zip(self.group.members, self.reads, strict=True)
-        return [WeightedRows(by_view[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
+        for member, (weights, units) in zip(self.group.members, self.reads, strict=True):
+            without_slot = further(member)
+            in_slots = WeightedRows(by_view[member.setting.view], weights, units)
+            yield [in_slots] if without_slot is None else [in_slots, without_slot]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature, reordered like the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
 
-    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], WeightedRows | None]]:
         """Rows by view, with slots instead of features; and a function of a member for entries without a slot.
 
         For these entries see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
@@ -529,12 +532,12 @@ class LinearSnapshot(Part):
         kept = [view for view in by_view if view in meetings.values]
         rows = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
 
-        def further(member: Any) -> Further | None:
+        def further(member: Any) -> WeightedRows | None:
             if member.setting.view not in rows:
                 return None
             in_view, occurrences = rows[member.setting.view]
             read = member.past_weights(occurrences, alone.past)
-            return None if read is None else Further(in_view, read, np.append(0, alone.features))
+            return None if read is None else WeightedRows(in_view, *read, np.append(0, alone.features))
 
         return in_slots, further
 

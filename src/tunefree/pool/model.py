@@ -24,7 +24,7 @@ from tunefree.learners import POOL, family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.pool import calibration
-from tunefree.pool.first_pass import FirstPassRecord
+from tunefree.pool.first_pass import FirstPassRecord, PredictedRows
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
@@ -184,7 +184,7 @@ class Model(ScoredModel):
             self.linear.reserve(self.n_features)
         n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
         self.linear.reserve(n_slots=n_slots, exactly=exactly)
-        self.record.reserve(n_slots, self.n_outputs, self.objective, exactly)
+        self.record.reserve(n_slots, exactly)
 
     @whole
     def learn(
@@ -192,7 +192,6 @@ class Model(ScoredModel):
         X: Any,
         y: Any,
         weight: np.ndarray,
-        evaluation_weight: np.ndarray | None = None,
         again: bool = False,
         groups: np.ndarray | None = None,
         mass: np.ndarray | None = None,
@@ -206,11 +205,8 @@ class Model(ScoredModel):
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
-        evaluation_weight : (n,) array, optional
-            Weights for the evaluation of members and the calibration of probabilities, ``weight`` if None; 0 for rows
-            that were learned before.
         again : bool, default False
-            Whether the rows were learned before; then views and certificates learn nothing from them.
+            Whether the rows were learned before; then views, certificates and calibration learn nothing from them.
         groups, mass : (n,) arrays, optional
             For a pool, see :meth:`tunefree.pool.pool.Pool.learn`. A run of rows of one group must be in one call.
 
@@ -223,11 +219,10 @@ class Model(ScoredModel):
             is unknown. NaN for rows that all members keep back, see ``take_late_losses`` of the predictor.
         """
         self.check_learns()
-        evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of the members' arrays
             self.reserve(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
-        rows, start = LabelledRows(X, codes, weight, evaluation_weight, groups, mass), 0
+        rows, start = LabelledRows(X, codes, weight, groups, mass), 0
         margins, row_losses = [], [np.empty(0)]
         for stop, label in [*new, (n_rows(X), None)]:
             for predictions in self.predictor.learn(rows.part(start, stop), again):
@@ -258,10 +253,9 @@ class Model(ScoredModel):
         if again:
             self.record.is_over = True
             return margins, losses
-        counted = np.where(is_unknown, 0.0, rows.evaluation_weight)
-        labelled = LabelledRows(entries, targets, np.where(is_kept_back, 0.0, rows.weight), counted)
-        self.record.add(self.objective, labelled, margins, losses, met)
-        is_late = is_kept_back & (rows.evaluation_weight > 0.0)
+        weights = np.where(is_kept_back, 0.0, rows.weight), np.where(is_unknown, 0.0, rows.weight)
+        self.record.add(self.objective, PredictedRows(entries, targets, *weights, margins, losses), met)
+        is_late = is_kept_back & (rows.weight > 0.0)
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
@@ -287,7 +281,7 @@ class Model(ScoredModel):
     def begin_pass(self) -> None:
         """Begin another pass over learned rows; from now on features get slots at their first occurrence."""
         self.check_learns()
-        self.record.replay(*self.linear.settle(), self.objective)
+        self.record.replay(*self.linear.settle())
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
