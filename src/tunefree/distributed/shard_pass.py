@@ -103,8 +103,8 @@ def following(start: Start) -> ModelState:
     """Return the initial state of shards: the members of the start, without records of the rows so far."""
     model = restored(*start.model)
     targets = model.record.targets
-    model.record = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
-    model.record.targets = targets
+    model.first_pass = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
+    model.first_pass.targets = targets
     for growth in _growths(model):
         growth.only_newest()
         for *_, generation in list(growth.generations())[1:]:
@@ -143,7 +143,7 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
         means, means_metrics = _joined_model(start, total, rows, adds_sums=False)
         sums, sums_metrics = _joined_model(start, total, rows, adds_sums=True)
     model = sums if sums_metrics.loss < means_metrics.loss else means
-    model.record = means.record
+    model.first_pass = means.record
     model.pool.has_finished = True
     for growth in _growths(model):
         growth.resume(model.pool.rows)

@@ -315,14 +315,13 @@ class LinearGroup(Part):
         """The number of slots of the first ``n_features`` features."""
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
-    def settle(self) -> tuple[Past | None, Any]:
-        """Learn all kept occurrences, and return them with their raw rows; from now on features get slots at once."""
+    def settle(self) -> Past | None:
+        """Learn all kept occurrences, and return them; from now on features get slots at once."""
         past = None if self.meetings is None else self.meetings.settle()
-        if self.meetings is None or past is None:
-            return None, None
-        self.reserve(self.meetings.first)
-        self._replay(past)
-        return past, self.meetings.replayed(past, "raw")
+        if self.meetings is not None and past is not None:
+            self.reserve(self.meetings.first)
+            self._replay(past)
+        return past
 
     def weights(self, n_features: int) -> Read:
         """The weights (d, K) of the first member, and the units (d,), by feature."""
@@ -537,7 +536,7 @@ class LinearSnapshot(Part):
                 return None
             in_view, occurrences = rows[member.setting.view]
             read = member.past_weights(occurrences, alone.past)
-            return None if read is None else WeightedRows(in_view, *read, np.append(0, alone.features))
+            return None if read is None else WeightedRows(in_view, read[0], read[1], np.append(0, alone.features))
 
         return in_slots, further
 

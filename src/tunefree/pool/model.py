@@ -115,7 +115,7 @@ class Model(ScoredModel):
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
         self.loss_is_log_loss = task == "classification" and not options.is_calibrated
-        self.record = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
+        self.first_pass = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
         self.ended_by: str | None = None
 
     def _new_predictor(self) -> Any:
@@ -162,6 +162,12 @@ class Model(ScoredModel):
         return self.predictor
 
     @property
+    def record(self) -> FirstPassRecord:
+        """The record of the first pass, with all learned rows recorded."""
+        self.first_pass.prepare()
+        return self.first_pass
+
+    @property
     def objective(self) -> Any:
         """The objective, which computes predictions and losses from margins and targets."""
         if self.task == "classification" and self.options.is_mixed:
@@ -184,7 +190,7 @@ class Model(ScoredModel):
             self.linear.reserve(self.n_features)
         n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
         self.linear.reserve(n_slots=n_slots, exactly=exactly)
-        self.record.reserve(n_slots, exactly)
+        self.first_pass.reserve(n_slots, exactly)
 
     @whole
     def learn(
@@ -244,17 +250,17 @@ class Model(ScoredModel):
         else:
             targets = rows.y.copy()  # the caller may write to the array before it is recorded
             if not again:
-                means = self.record.targets.add(rows.weight, rows.y)
+                means = self.first_pass.targets.add(rows.weight, rows.y)
                 is_unknown = np.isnan(means)
                 mean_predictions = self.objective.loss.prediction_of(np.nan_to_num(means))
                 margins[is_kept_back, 0] = mean_predictions[is_kept_back]
         losses = measured(self.objective, targets, margins)
         entries, met = self.linear.latest
         if again:
-            self.record.is_over = True
+            self.first_pass.is_over = True
             return margins, losses
         weights = np.where(is_kept_back, 0.0, rows.weight), np.where(is_unknown, 0.0, rows.weight)
-        self.record.add(self.objective, PredictedRows(entries, targets, *weights, margins, losses), met)
+        self.first_pass.add(self.objective, PredictedRows(entries, targets, *weights, margins, losses), met)
         is_late = is_kept_back & (rows.weight > 0.0)
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
@@ -281,7 +287,7 @@ class Model(ScoredModel):
     def begin_pass(self) -> None:
         """Begin another pass over learned rows; from now on features get slots at their first occurrence."""
         self.check_learns()
-        self.record.replay(*self.linear.settle())
+        self.record.replay(self.linear.settle())
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
@@ -320,7 +326,7 @@ class Model(ScoredModel):
             raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
         self.pool.reduce()
         self.linear.reduce()
-        self.record = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
+        self.first_pass = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, to the last bit."""
@@ -332,7 +338,7 @@ class Model(ScoredModel):
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
-        self.record.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
+        self.first_pass.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
         arrays: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             arrays_of_part, header[name] = part.save_state()

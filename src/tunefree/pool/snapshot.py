@@ -130,8 +130,7 @@ class Copies(Part):
         self.ledger.flush(self._predict)
 
     def _predict(self, rows: LearnedRows) -> None:
-        if self.copy is None:
-            return
+        assert self.copy is not None  # rows wait for it
         members, X, contexts = self.members, rows.X, rows.contexts
         predictions, mixed = self.copy.predict(X, contexts)
         born = predictions[:, members.places_as_born]
