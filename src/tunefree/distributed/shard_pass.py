@@ -119,8 +119,6 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = restored(*state), RunningMetrics()
-    for growth in _growths(model):
-        growth.only_newest()
     pool, targets = model.pool, RunningMean(**asdict(model.record.targets))
     pool.only_members_learn = True
     before_shard = pool.rows, pool.relative.mass, pool.n_known

@@ -162,7 +162,7 @@ class LinearTerms:
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
             for rows in seen:
                 term_of = by_slot if rows.features is None else self.term_of[rows.features]
-                add_terms(rows.weights, rows.units, unit, term_of, entries_of(rows.X), terms)
+                add_terms(*rows.read, unit, term_of, entries_of(rows.X), terms)
             terms = np.clip(terms, -MOST_TERM, MOST_TERM)
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):

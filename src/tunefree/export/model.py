@@ -119,8 +119,7 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     rule = rule_of(pool, context, [*members.online_places, *map(members.slots.get, slots)])
     joined = graph.joined(predictions)
     if members.loss is None:
-        if n_outputs == 1:  # the margin of the second class of two
-            joined = graph.joined([graph.add("Sub", joined, joined), joined], axis=2)
+        joined = _class_margins(graph, joined, n_outputs, axis=2)
         return _mix_classes(graph, rule, graph.add("LogSoftmax", joined, axis=2))
     mixed = _mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
     if members.predicts_logarithms:
@@ -200,9 +199,9 @@ def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, na
     ]
 
 
-def _class_margins(graph: Graph, margins: str, n_outputs: int) -> str:
+def _class_margins(graph: Graph, margins: str, n_outputs: int, axis: int = 1) -> str:
     """A margin for each class; with two classes, the single margin is for the second class."""
-    return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
+    return graph.joined([graph.add("Sub", margins, margins), margins], axis) if n_outputs == 1 else margins
 
 
 def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> str:

@@ -44,7 +44,7 @@ class Rule(NamedTuple):
         top_weights = (top.means if is_over else top.weights).copy()
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
-    def of_members(self, indices: Sequence[int | None]) -> Rule:
+    def for_members(self, indices: Sequence[int | None]) -> Rule:
         """The rule for the members with these indices, in this order; a member without an index has weight 0."""
         some, is_member = [index or 0 for index in indices], np.array([index is not None for index in indices])
         others = self.corrections[:, len(self.base) :]

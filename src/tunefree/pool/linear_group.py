@@ -18,12 +18,12 @@ from tunefree.core.rows import Rows, dense, entries_of, n_rows
 from tunefree.core.schema import COUNT, SIZE, Flag, Sequence, Text
 from tunefree.learners import ALL
 from tunefree.learners.contract import begin_outputs, mirror
-from tunefree.learners.weights import Averaged, averaged, read
+from tunefree.learners.weights import Averaged, ReadWeights, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
 from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, with_outputs, with_room
-from tunefree.pool.rows import LabelledRows, Read, ReadWeights, WeightedRows
+from tunefree.pool.rows import LabelledRows, WeightedRows
 from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
@@ -87,11 +87,11 @@ class Member(Part):
         self.fixed_weights = self.fixed_units = None  # weights of a member that only predicts; its state is blank
 
     @property
-    def fixed(self) -> Read | None:
+    def fixed(self) -> ReadWeights | None:
         """The weights and units of a member that only predicts; None of a member that learns."""
         if self.fixed_weights is None or self.fixed_units is None:
             return None
-        return self.fixed_weights, self.fixed_units
+        return ReadWeights(self.fixed_weights, self.fixed_units)
 
     def used_log(self) -> np.ndarray | None:
         """The rows of the log that are in use."""
@@ -189,15 +189,15 @@ class Member(Part):
             if has_one_margin[indices].any():
                 mirror(state, np.unique(past.slots[indices]))
 
-    def weights(self, n_features: int) -> Read:
+    def weights(self, n_features: int) -> ReadWeights:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
 
         d is less than ``n_features`` if the learner has statistics of the first features only.
         """
         if self.fixed is not None:
             return self.fixed
-        weights, units = read(self.state, min(n_features, self.state.n_features))
-        return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
+        weights = read(self.state, min(n_features, self.state.n_features))
+        return weights if self.offsets is None else with_offsets(weights, self.offsets)
 
     def fix(self, n_features: int) -> None:
         """Keep only the state for predictions, in single precision."""
@@ -205,7 +205,7 @@ class Member(Part):
         self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, self.state.n_outputs), None
 
-    def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+    def past_weights(self, X: Rows, past: Past) -> ReadWeights | None:
         """Weights and units of features without a slot, from their occurrences: rows of one entry each."""
         if self.log is None or self.is_bounded:
             return None
@@ -214,29 +214,27 @@ class Member(Part):
         self._replay_into(state, X, past)
         return read(state)
 
-    def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
+    def predict(self, X: Any, read: ReadWeights, further: WeightedRows | None, objective: Objective) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, from its :meth:`weights`.
 
         ``further`` (:class:`tunefree.pool.rows.WeightedRows`) has the entries of features without a slot, or is None.
         """
-        weights, units = read
-        margins = passes.score(weights, units, X)
+        margins = passes.score(*read, X)
         if further is not None:
-            margins += passes.score(further.weights, further.units, further.X)
+            margins += passes.score(*further.read, further.X)
         return objective.predictions_of(margins)
 
 
-def with_offsets(read: Read, offsets: np.ndarray) -> Read:
-    """Weights with offsets (K,) added to the weights of the constant.
+def with_offsets(read: ReadWeights, offsets: np.ndarray) -> ReadWeights:
+    """Weights with offsets (K,) added to the weights of the constant, in place.
 
-    >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
-    (array([[1., 0.]]), array([0.5]))
+    >>> with_offsets(ReadWeights(np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
+    ReadWeights(weights=array([[1., 0.]]), units=array([0.5]))
     """
-    weights, units = read
-    if units[0] == 0.0:  # the constant has no weight yet
-        units[0] = 1.0
-    weights[0] += offsets * units[0]
-    return weights, units
+    if read.units[0] == 0.0:  # the constant has no weight yet
+        read.units[0] = 1.0
+    read.weights[0] += offsets * read.units[0]
+    return read
 
 
 def name_of(setting: Setting) -> str:
@@ -272,7 +270,7 @@ class LinearGroup(Part):
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Steady] = children(Steady, LEARNED, axes={"columns": "P"})
     latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
-    _weights: list[tuple[np.ndarray, np.ndarray]] | None = scratch()
+    _weights: list[ReadWeights] | None = scratch()
 
     def __init__(
         self,
@@ -323,13 +321,12 @@ class LinearGroup(Part):
             self._replay(past)
         return past
 
-    def weights(self, n_features: int) -> Read:
+    def weights(self, n_features: int) -> ReadWeights:
         """The weights (d, K) of the first member, and the units (d,), by feature."""
         group = self if self.meetings is None else copy.deepcopy(self)
         group.settle()
         meetings = group.meetings or FirstMeetings()
-        weights, units = (meetings.by_feature(array, n_features) for array in group._reads()[0])
-        return weights, units
+        return ReadWeights(*(meetings.by_feature(array, n_features) for array in group._reads()[0]))
 
     def forget(self, features: np.ndarray) -> None:
         """Forget features; there must be no ``meetings``, so that slots are the numbers of features."""
@@ -417,7 +414,7 @@ class LinearGroup(Part):
             self.views[name] = Steady.create(X.numbers.shape[1])
         return self.views[name]
 
-    def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _reads(self) -> list[ReadWeights]:
         """For each member, its weights (d, K) and the units (d,) of the features in its view."""
         if self._weights is None:
             self._weights = [member.weights(self.n_features) for member in self.members]
@@ -475,9 +472,9 @@ class LinearSnapshot(Part):
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
     def __init__(
-        self, group: LinearGroup, reads: list[Read], views: dict[str, Steady], counts: tuple[int, int]
+        self, group: LinearGroup, reads: list[ReadWeights], views: dict[str, Steady], counts: tuple[int, int]
     ) -> None:
-        self.group, self.reads, self.views, self.counts = group, [ReadWeights(*read) for read in reads], views, counts
+        self.group, self.reads, self.views, self.counts = group, reads, views, counts
         self.objectives = [member.objective.copied() for member in group.members]
 
     def check(self) -> None:
@@ -494,7 +491,7 @@ class LinearSnapshot(Part):
         entries = {view: entries_of(by_view[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
-        def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
+        def predict_member(member: Any, read: ReadWeights, objective: Any, written: np.ndarray) -> None:
             written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
 
         threads.each(
@@ -505,9 +502,9 @@ class LinearSnapshot(Part):
     def weighted_rows(self, X: Any) -> Iterator[list[WeightedRows]]:
         """Rows as each of the members sees them, and entries of features without a slot, if there are any."""
         by_view, further = self._rows_by_view(X)
-        for member, (weights, units) in zip(self.group.members, self.reads, strict=True):
+        for member, weights in zip(self.group.members, self.reads, strict=True):
             without_slot = further(member)
-            in_slots = WeightedRows(by_view[member.setting.view], weights, units)
+            in_slots = WeightedRows(by_view[member.setting.view], weights)
             yield [in_slots] if without_slot is None else [in_slots, without_slot]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
@@ -536,7 +533,7 @@ class LinearSnapshot(Part):
                 return None
             in_view, occurrences = rows[member.setting.view]
             read = member.past_weights(occurrences, alone.past)
-            return None if read is None else WeightedRows(in_view, read[0], read[1], np.append(0, alone.features))
+            return None if read is None else WeightedRows(in_view, read, np.append(0, alone.features))
 
         return in_slots, further
 

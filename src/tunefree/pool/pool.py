@@ -50,7 +50,7 @@ class Pool(Part):
     complete block and in the current one. ``copies`` record the predictions that a copy of the pool makes for later
     rows. A loss with a logarithmic link has a ``balance``. A pass ``has_finished`` if no row was learned since its end.
     A pool that ``only_predicts`` has no state for learning. While ``only_members_learn``, the mixture keeps its
-    weights, and the predictions of the members are not recorded.
+    weights, and nothing is recorded.
     """
 
     bank: ClassVar[None] = None
@@ -304,7 +304,7 @@ class Pool(Part):
         """Learn rows, cut before the first known row, at which the context of known rows begins."""
         observed, is_known = self.members.observe(rows)
         contexts, first = is_known.astype(np.uint8), 0
-        if len(self.contexts) == 1 and not self.only_members_learn:
+        if len(self.contexts) == 1:
             known = np.flatnonzero(is_known & (rows.weight > 0.0))
             first = int(known[0]) if len(known) else 0
         for start, stop in pairwise([0, first, len(contexts)] if first else [0, len(contexts)]):
@@ -314,7 +314,7 @@ class Pool(Part):
     def _learn_piece(self, rows: LabelledRows, observed: Observed, contexts: np.ndarray) -> np.ndarray:
         """Learn rows; only the first of them may be the first known row."""
         X, y, weight, groups = rows[:4]
-        before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
+        before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count_rows(contexts[weight > 0.0])
         relative, in_context = self.relative.of(weight), self._in_context(rows, contexts)
@@ -333,20 +333,19 @@ class Pool(Part):
             members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative))
             predictions = predictions_of(members, online, members.generations(), observed.matrix, y, leaf_weights)
             if self.only_members_learn:
-                mixed = self._mixed(predictions, contexts, is_over=False)
+                return self._mixed(predictions, contexts, is_over=False)
+            if rows.predictions is None:
+                self.waiting.put_back(observed.digests, predictions)
             else:
-                if rows.predictions is None:
-                    self.waiting.put_back(observed.digests, predictions)
-                else:
-                    predictions = rows.predictions
-                mixed = self._mix(predictions, y, judging, contexts)
+                predictions = rows.predictions
+            mixed = self._mix(predictions, y, judging, contexts)
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         weights = weight, in_context, judging
         self._record(
             LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
         )
-        if weight[-1] > 0.0 and not self.only_members_learn:
+        if weight[-1] > 0.0:
             self._run_events(predictions[-1])
         return mixed if rows.mixed is None else rows.mixed
 
@@ -376,8 +375,9 @@ class Pool(Part):
         weight, mass = rows.weight, rows.weight if rows.mass is None else rows.mass
 
         def relative_weights(number: int, some: Any) -> np.ndarray:
-            context = self.contexts[min(number, len(self.contexts) - 1)]  # rows of weight 0 may have none
-            return context.relative.of((weight if number == KNOWN else mass)[some])
+            if number == len(self.contexts):  # all rows have weight 0, or only members learn
+                return np.zeros(len(weight[some]))
+            return self.contexts[number].relative.of((weight if number == KNOWN else mass)[some])
 
         return by_context(contexts, relative_weights)
 
@@ -415,11 +415,8 @@ class Pool(Part):
             for index, context in enumerate(self.contexts):
                 context.observe(rows.judging_in(index))
 
-        observers = [] if self.members.growth is None else [self.members.growth.observe]
-        if not self.only_members_learn:
-            observers += [] if self.balance is None else [self.balance.observe]
-            observers += self.copies.observe, observe_contexts, self.rises.observe
-        self.ledger.flush(*observers)
+        observers = [part.observe for part in (self.members.growth, self.balance) if part is not None]
+        self.ledger.flush(*observers, self.copies.observe, observe_contexts, self.rises.observe)
 
     prepare = flush  # called before the pool is saved or copied
 

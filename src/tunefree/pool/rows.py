@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.part import Part
 from tunefree.core.rows import part
-from tunefree.core.schema import FROM_ZERO
-
-Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) of a member relative to the units (d,) of the features
-
-
-class ReadWeights(NamedTuple):
-    """Weights of a member relative to the units of the features; the unit of an unknown feature is 0."""
-
-    weights: Annotated[np.ndarray, "float64[d, outputs]"]
-    units: Annotated[np.ndarray, "float64[d]", FROM_ZERO]
+from tunefree.learners.weights import ReadWeights
 
 
 class LabelledRows(NamedTuple):
@@ -69,6 +60,5 @@ class WeightedRows(NamedTuple):
     """Rows in the view of a member, and its weights: margins are sums of weight * x / unit."""
 
     X: Any  # block of rows
-    weights: np.ndarray  # (d, K)
-    units: np.ndarray  # (d,) units of the features; 0 for features that never occurred
+    read: ReadWeights
     features: np.ndarray | None = None  # (d,) numbers of features without a slot; None for weights by slot
