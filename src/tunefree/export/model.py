@@ -64,7 +64,6 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
 
 
 def _check(trained: Any) -> None:
-    """Raise a ModelError unless all of a model can be exported."""
     model = trained.model
     if trained.kind != TABLE:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
@@ -236,7 +235,6 @@ def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: 
 
 
 def _unique_name(name: str, names: list[str]) -> str:
-    """A name that differs from all columns."""
     while name in names:
         name += "_"
     return name

@@ -99,7 +99,6 @@ class Tests:
         return graph.joined(all_answers), columns
 
     def _zeros(self, graph: Graph) -> str:
-        """A column of zeros."""
         if self.states.numbers is None:
             return graph.add("Less", self.states.categories[0].state, np.int64(0))
         return graph.add("Greater", graph.sliced(self.states.numbers, 0, 1), np.float64(np.inf))

@@ -236,7 +236,6 @@ class Growth(Part):
         return generations[0].inherited if generations else Inherited()
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
-        """Begin to grow a generation of each kind."""
         column_keys = self.columns.grown_on()
         self.has_texts = column_keys is None
         if not column_keys or not self.whole.rows or self.n_classes > MOST_CLASSES:
@@ -256,7 +255,6 @@ class Growth(Part):
         self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:
-        """Let pending generations predict from now on if their takeover is due."""
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
             for kind, future in pending.grown.items():
                 generation = future.result()

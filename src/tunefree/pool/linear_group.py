@@ -155,12 +155,12 @@ class Member(Part):
         ``met`` has the entries that were left out of the rows. :meth:`replay` has to be called before.
         """
         self.count(weight)
-        met_arrays = passes.NOTHING_MET
+        met_arrays: tuple[np.ndarray, ...] = passes.NOTHING_MET
         if met is not None:
             log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
             self.log = with_room(log, 1 + int(met.places.max(initial=-1)))
             met_arrays = met.left_out, met.places, self.log
-        passes.learn(self.state, self.objective, X, y, weight, predictions, *met_arrays, self.offsets)
+        passes.learn(self.state, self.objective, X, y, weight, predictions, met_arrays, self.offsets)
 
     def count(self, weight: np.ndarray) -> None:
         """Add learned rows to the number of rows and the sum of weights."""
@@ -356,7 +356,6 @@ class LinearGroup(Part):
         return met
 
     def _replay(self, past: Past) -> None:
-        """Let all members learn first occurrences."""
         if self.meetings is not None and len(past.sources):
             rows = {view: self.meetings.replayed(past, view) for view in self.meetings.values}
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]

@@ -134,7 +134,6 @@ class Model(ScoredModel):
         return {column.feature: turn * column.sign for column in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
-        """Raise a DataError if columns are monotone and there are more than two classes."""
         if self.monotone and len(classes) > 2:
             problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
             raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
@@ -175,7 +174,6 @@ class Model(ScoredModel):
         return self._online_members()[0].objective
 
     def _online_members(self) -> list[Any]:
-        """The linear members, or the members of a learner that is not linear."""
         return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:

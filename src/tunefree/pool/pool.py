@@ -190,7 +190,6 @@ class Pool(Part):
         return by_context(contexts, lambda number, rows: self._mixed_in(number, predictions[rows], is_over))
 
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Mixed predictions (n, K) of rows in one context."""
         mixture, places, is_base = mixing_of(self, number, is_over)
         return mixture.predict(predictions if places is None else predictions[:, places], is_over, is_base)
 

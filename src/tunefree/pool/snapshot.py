@@ -126,7 +126,6 @@ class Copies(Part):
                 self._flush()
 
     def _flush(self) -> None:
-        """Let the copy predict the rows that wait."""
         self.ledger.flush(self._predict)
 
     def _predict(self, rows: LearnedRows) -> None:
