@@ -390,13 +390,13 @@ def along(stream: Table, X: np.ndarray, y: np.ndarray) -> tuple[dict[float, np.n
     n_infinite = dict.fromkeys(COVERAGES, 0)
     follow_all = ConformalRecord._learn
 
-    def observed(conformal: ConformalRecord, rows: Any, fills: list[float]) -> None:
-        for i in range(len(rows.numbers)):
+    def observed(conformal: ConformalRecord, rows: Any, evidence: np.ndarray, fills: list[float]) -> None:
+        for i in evidence.tolist():
             state = conformal.adaptive
             before = state.below.copy()
             ends = {c: ((1.0 - c) / 2.0, (1.0 + c) / 2.0) if stream.is_of_numbers else (c,) for c in COVERAGES}
             bounds = {c: [state.quantile(level) for level in levels] for c, levels in ends.items()}
-            follow_all(conformal, rows.at(slice(i, i + 1)), fills)
+            follow_all(conformal, rows, np.array([i]), fills)
             places, below = state.targets.tolist(), state.below - before
             for c, levels in ends.items() if state.rows[0] > 400 else ():
                 of_levels = [bool(below[places.index(level)]) for level in levels]

@@ -97,7 +97,7 @@ def test_a_class_that_is_not_known_yet_has_probability_0():
     assert (probabilities[50:, 2] > 0.0).all()
 
 
-def test_rows_that_are_not_judged_calibrate_nothing():
+def test_rows_that_come_again_calibrate_nothing():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=400) > 0.0, "b", "a")
@@ -105,7 +105,7 @@ def test_rows_that_are_not_judged_calibrate_nothing():
     models = [Model("classification", "scinol2", "hinge", n_features=5) for _ in range(2)]
     for model in models:
         model.learn(X, Labels.of(y), np.ones(400))
-    models[0].learn(X, Labels.of(y), np.ones(400), np.zeros(400))
+    models[0].learn(X, Labels.of(y), np.ones(400), again=True)
     margins = np.linspace(-2, 2, 9)[:, None]
     np.testing.assert_array_equal(models[0].probabilities(margins), models[1].probabilities(margins))
     models[1].learn(X, Labels.of(y), np.ones(400))

@@ -100,7 +100,7 @@ def test_a_late_class_knows_that_it_was_absent():
     (X, y), objective = data(400), Objective("classification", loss_of("classification", None))
     member = Member(Setting("scinol2", {}, "raw"), False, 5, 1, objective)
     member.learn(X, np.where(y == "b", 1.0, -1.0), np.ones(400), np.empty((400, 1)))
-    member.add_outputs(Objective("classification"), 1, 3)
+    member.add_outputs(Objective("classification"), 3)
     assert member.state.wealth[0, 2] > 1.0 and member.state.gradients[0, 2] < 0.0
     weights, units = member.weights(5)
     np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(400), rtol=1e-12)

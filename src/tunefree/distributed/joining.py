@@ -47,42 +47,28 @@ class Statistics(NamedTuple):
     shards: int  # number of shards
     weight: float  # rows learned in all shards
     weights: np.ndarray  # (d,) rows learned in the shards that learned about each coordinate
-    units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None if all are 1
+    inverses: np.ndarray  # (d,) 1 / unit of each coordinate; 1 without units
     sums: dict[str, np.ndarray]  # weighted sums of differences, for arrays that changed; maxima of single numbers
     steepest: float  # largest slope of the objective
 
     def plus(self, other: Statistics) -> Statistics:
-        """Return the sums over the shards of both."""
-        masks = _largest_unit_masks(self, other)
+        """Return the sums over the shards of both; of a coordinate, only the sums in its larger unit."""
+        both = self, other
+        inverses = [np.where(s.weights > 0.0, s.inverses, np.inf) for s in both]
+        masks = [inverse == np.minimum(*inverses) for inverse in inverses]
         sums = {}
         for name in self.sums | other.sums:
-            terms = [s.sums[name] for s in (self, other) if name in s.sums]
-            if not terms[0].ndim:
-                sums[name] = np.maximum.reduce(terms)
-            elif name.startswith(OF_FEATURES) and masks is not None:
-                flags = [flag for flag, s in zip(masks, (self, other), strict=True) if name in s.sums]
-                sums[name] = sum(_broadcastable(flag, term) * term for flag, term in zip(flags, terms, strict=True))
+            terms = [(mask, s.sums[name]) for mask, s in zip(masks, both, strict=True) if name in s.sums]
+            if not terms[0][1].ndim:
+                sums[name] = np.maximum.reduce([term for _, term in terms])
+            elif name.startswith(OF_FEATURES):
+                sums[name] = sum(_broadcastable(mask, term) * term for mask, term in terms)
             else:
-                sums[name] = sum(terms)
-        steepest = max(self.steepest, other.steepest)
-        totals = self.shards + other.shards, self.weight + other.weight
-        if masks is None:
-            return Statistics(*totals, self.weights + other.weights, None, sums, steepest)
+                sums[name] = sum(term for _, term in terms)
         weights = masks[0] * self.weights + masks[1] * other.weights
-        units = np.where(masks[0], _units(self), _units(other))
-        return Statistics(*totals, weights, units, sums, steepest)
-
-
-def _units(statistics: Statistics) -> np.ndarray:
-    return np.ones(len(statistics.weights)) if statistics.units is None else statistics.units
-
-
-def _largest_unit_masks(first: Statistics, second: Statistics) -> list[np.ndarray] | None:
-    """Return masks (d,) of the coordinates in which each has the larger or an equal unit; None if all units are 1."""
-    if first.units is None and second.units is None:
-        return None
-    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (first, second)]
-    return [inverse == np.minimum(*inverses) for inverse in inverses]
+        totals = self.shards + other.shards, self.weight + other.weight, weights
+        inverses_of_sums = np.where(masks[0], self.inverses, other.inverses)
+        return Statistics(*totals, inverses_of_sums, sums, max(self.steepest, other.steepest))
 
 
 def learners(model: Model) -> Iterator[tuple[str, Any, Any]]:
@@ -147,7 +133,7 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -
     """Add the mean difference of the shards, or its sum, to an array of the common start."""
     is_learned = statistics.weights > 0.0
     if key == INVERSE:
-        array[is_learned] = _units(statistics)[is_learned]
+        array[is_learned] = statistics.inverses[is_learned]
     elif key not in statistics.sums:
         return
     elif not array.ndim:
@@ -166,7 +152,7 @@ def _arrays(state: Any) -> dict[str, np.ndarray]:
         fields = state._asdict().items()
         return {name: array if name in OF_COLUMNS else array.reshape(()) for name, array in fields}
     numbers = {}
-    for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
+    for field in [field for field in state.fields if field.is_saved]:
         array = state[field.name]
         kind = SUM if field.name in SUMS.get(type(state), ()) else MEAN
         prefix = kind if FEATURE in field.axes[:1] else ""
@@ -194,9 +180,8 @@ def _statistics(
             sums[name] = array.copy()
         elif name != INVERSE and has_changed[name].any():
             sums[name] = weight * np.subtract(array, before[name], dtype=np.float64)  # 0 where nothing was learned
-    units = arrays.get(INVERSE)
-    units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
-    return Statistics(1, weight, weight * is_learned, units, sums, steepest)
+    inverses = arrays.get(INVERSE, np.ones(n)).copy()
+    return Statistics(1, weight, weight * is_learned, inverses, sums, steepest)
 
 
 class Proved(NamedTuple):

@@ -103,8 +103,8 @@ def following(start: Start) -> ModelState:
     """Return the initial state of shards: the members of the start, without records of the rows so far."""
     model = restored(*start.model)
     targets = model.record.targets
-    model.record = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
-    model.record.targets = targets
+    model.first_pass = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
+    model.first_pass.targets = targets
     for growth in _growths(model):
         growth.only_newest()
         for *_, generation in list(growth.generations())[1:]:
@@ -119,8 +119,6 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
     if not len(rows.weight):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = restored(*state), RunningMetrics()
-    for growth in _growths(model):
-        growth.only_newest()
     pool, targets = model.pool, RunningMean(**asdict(model.record.targets))
     pool.only_members_learn = True
     before_shard = pool.rows, pool.relative.mass, pool.n_known
@@ -143,7 +141,7 @@ def joined(start: Start, total: Passed, last: Sequence[Batch]) -> Start:
         means, means_metrics = _joined_model(start, total, rows, adds_sums=False)
         sums, sums_metrics = _joined_model(start, total, rows, adds_sums=True)
     model = sums if sums_metrics.loss < means_metrics.loss else means
-    model.record = means.record
+    model.first_pass = means.record
     model.pool.has_finished = True
     for growth in _growths(model):
         growth.resume(model.pool.rows)

@@ -236,7 +236,6 @@ def rows_of_start(rows: int) -> int:
 
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
-    """Return progressive metrics, of predictions of rows before they are learned."""
     return RunningMetrics(**engine.value(engine.one("metrics", attrgetter("metrics"), handle)))
 
 
@@ -316,7 +315,6 @@ def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) ->
 
 
 def _computed(engine: Any, delayed: Any) -> list[Any]:
-    """Compute partitions on workers, and return their handles."""
     return list(engine.client.compute(delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)))
 
 

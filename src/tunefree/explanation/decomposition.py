@@ -15,6 +15,7 @@ makes the mixture non-smooth, the smallest change of the derivatives makes contr
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ from tunefree.explanation.members import (
 )
 from tunefree.losses.objectives import Objective
 from tunefree.mixing.gradients import Rule
-from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of
+from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of, rule_of
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
 from tunefree.stream.layout import Layout
@@ -67,13 +68,13 @@ class Decomposition:
         if self.pool is None:
             self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
-        self._rules = [ContextRule.of(self.pool, number) for number in (NEW, KNOWN)]
+        self._places = [_active_places(self.pool, number) for number in (NEW, KNOWN)]
+        self._rules = [rule_of(self.pool, number, places) for number, places in enumerate(self._places)]
 
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        used = {index for rule in self._rules for index in rule.places}
-        return PoolTerms(self.pool, used, self.terms, self.reference)
+        return PoolTerms(self.pool, {*chain(*self._places)}, self.terms, self.reference)
 
     def reference_rows(self, most: int = MOST_ROWS) -> Block:
         """At most ``most`` rows of the reference, evenly spaced; a ModelError if there are none."""
@@ -114,7 +115,7 @@ class Decomposition:
         _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:
-            return self._context_contributions(X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number])
+            return self._context_contributions(X if isinstance(rows, slice) else rows_at(X, rows), number)
 
         results = by_context(contexts, context_results)
         if pool.members.predicts_logarithms:
@@ -122,10 +123,10 @@ class Decomposition:
             return results
         return scaled(results, pool.unit)
 
-    def _context_contributions(self, X: Any, rule: ContextRule) -> np.ndarray:
+    def _context_contributions(self, X: Any, number: int) -> np.ndarray:
         """Return contributions (n, terms, K) for rows of one context, in the units of the mixture."""
-        parts, members = self._pool_terms.parts(X)
-        line = Line(rule.rule, rule.places, parts, [member for member in members if member.place in rule.places])
+        (parts, members), places = self._pool_terms.parts(X), self._places[number]
+        line = Line(self._rules[number], places, parts, [member for member in members if member.place in places])
         contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
         for member_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", member_part.terms, derivatives, optimize=True)
@@ -133,19 +134,11 @@ class Decomposition:
         return contributions
 
 
-class ContextRule(NamedTuple):
-    """The rule that predicts rows of a context from the active members."""
-
-    places: list[int]  # indices of these members in the mixture
-    rule: Rule
-
-    @classmethod
-    def of(cls, pool: Any, number: int) -> ContextRule:
-        """Return the rule of the context with this number in a pool."""
-        mixture, places, is_base = mixing_of(pool, number, pool.has_finished)
-        indices = list(range(len(pool.members.names))) if places is None else places
-        active = [k for k, index in enumerate(indices) if index in pool.members.places_awake]
-        return cls([indices[k] for k in active], Rule.of(mixture, pool.has_finished, is_base).restricted(active))
+def _active_places(pool: Any, number: int) -> list[int]:
+    """Return the indices in the mixture of the active members that predict rows of a context."""
+    _, places, _ = mixing_of(pool, number, pool.has_finished)
+    awake = set(pool.members.places_awake)
+    return sorted(awake) if places is None else [place for place in places if place in awake]
 
 
 class Line:

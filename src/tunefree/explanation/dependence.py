@@ -177,7 +177,6 @@ def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis
 
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
-    """Return the caption of the figure."""
     measure = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
     low, high = (f"{100 * quantile:.0f} %" for quantile in BAND)
     return (
@@ -241,7 +240,6 @@ def _grid(values: np.ndarray) -> np.ndarray:
 
 
 def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
-    """Return rows with the value of a part replaced."""
     if not axis.is_numeric:
         return _with(rows, "codes", axis.column, value)
     rows = rows if axis.missing is None else _with(rows, "codes", axis.missing[0], 0)

@@ -160,11 +160,9 @@ class LinearTerms:
         for m, seen in enumerate(present.weighted_rows(X)):
             unit, centre = unit_and_centre(self.group.members[m].objective)
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
-            add_terms(seen.weights, seen.units, unit, by_slot, entries_of(seen.X), terms)
-            if seen.further is not None:
-                add_terms(
-                    *seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms
-                )
+            for rows in seen:
+                term_of = by_slot if rows.features is None else self.term_of[rows.features]
+                add_terms(*rows.read, unit, term_of, entries_of(rows.X), terms)
             terms = np.clip(terms, -MOST_TERM, MOST_TERM)
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):

@@ -85,10 +85,10 @@ def add_columns(graph: Graph, encoder: Any) -> States:
     texts = {
         column.name: encoder.ids.names.categories(index, column.name)
         for index, column in enumerate(encoder.columns)
-        if _has_texts(column)
+        if isinstance(column, Category)
     }
     block = _states(encoder, texts)
-    raw = [graph.input(column.name, TensorProto.DOUBLE) for column in encoder.columns if not _has_texts(column)]
+    raw = [graph.input(column.name, TensorProto.DOUBLE) for column in encoder.columns if column.name not in texts]
     numbers = missing = None
     if raw:
         joined = graph.joined(raw)
@@ -97,15 +97,11 @@ def add_columns(graph: Graph, encoder: Any) -> States:
         numbers = graph.add("Clip", numbers, np.float64(-MOST), np.float64(MOST))
     categories = []
     for index, column in enumerate(encoder.columns):
-        if _has_texts(column):
+        if column.name in texts:
             graph.input(column.name, TensorProto.STRING)
             state = graph.add("LabelEncoder", column.name, domain=ML, **_numbering(encoder, column, texts[column.name]))
             categories.append(Coded(MOST_CODES * index, len(texts[column.name]) + 2, state))
     return States(numbers, missing, categories, block, encoder.column_of())
-
-
-def _has_texts(column: Any) -> bool:
-    return isinstance(column, Category)
 
 
 def _numbering(encoder: Any, column: Any, texts: list[str]) -> dict[str, Any]:
@@ -125,7 +121,7 @@ def _states(encoder: Any, texts: dict[str, list[str]]) -> Block:
     n_rows = max([2, *(len(categories) + 2 for categories in texts.values())])
     arrays = {}
     for column in encoder.columns:
-        if _has_texts(column):
+        if column.name in texts:
             categories, unknown = texts[column.name], "unknown"
             while unknown in categories or unknown.lower() in ("true", "false"):
                 unknown += "'"

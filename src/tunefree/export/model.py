@@ -31,7 +31,7 @@ from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT
 from tunefree.mixing.gradients import Rule
 from tunefree.pool.calibration import Calibration
-from tunefree.pool.contexts import KNOWN, mixing_of
+from tunefree.pool.contexts import KNOWN, rule_of
 from tunefree.pool.slots import Slot
 from tunefree.stream.formats import TABLE
 
@@ -64,7 +64,6 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
 
 
 def _check(trained: Any) -> None:
-    """Raise a ModelError unless all of a model can be exported."""
     model = trained.model
     if trained.kind != TABLE:
         raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
@@ -115,34 +114,16 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
         versions = Forest(states, [generation for _, generation in trees], columns).margins(graph)
         predictions += versions
         slots += [slot._replace(version=version) for version in range(len(versions)) for slot, _ in trees]
-    rule = _rule(pool, [*members.online_places, *map(members.slots.get, slots)])
+    context = pool.contexts.index(pool.context)
+    rule = rule_of(pool, context, [*members.online_places, *map(members.slots.get, slots)])
     joined = graph.joined(predictions)
     if members.loss is None:
-        if n_outputs == 1:  # the margin of the second class of two
-            joined = graph.joined([graph.add("Sub", joined, joined), joined], axis=2)
+        joined = _class_margins(graph, joined, n_outputs, axis=2)
         return _mix_classes(graph, rule, graph.add("LogSoftmax", joined, axis=2))
     mixed = _mix_numbers(graph, rule, graph.add("Squeeze", joined, np.array([2])))
     if members.predicts_logarithms:
-        return graph.add("Add", mixed, np.float64(pool.offsets[pool.contexts.index(pool.context)]))
+        return graph.add("Add", mixed, np.float64(pool.offsets[context]))
     return graph.add("Mul", mixed, np.float64(pool.unit))
-
-
-def _rule(pool: Any, places: list[int | None]) -> Rule:
-    """The rule for predicting future rows, for members in the order of these places."""
-    mixture, frozen_places, is_base = mixing_of(pool, pool.contexts.index(pool.context), pool.has_finished)
-    if frozen_places is not None:
-        places = [frozen_places.index(place) if place in frozen_places else None for place in places]
-    return _spread(Rule.of(mixture, pool.has_finished, is_base), places)
-
-
-def _spread(rule: Rule, places: list[int | None]) -> Rule:
-    """The rule for members at these places in it; members without a place have weight 0."""
-    indices = [0 if place is None else place for place in places]
-    is_present = np.array([place is not None for place in places])
-    others = np.arange(len(rule.base), rule.corrections.shape[1])
-    corrections = np.where(is_present, rule.corrections[:, indices], 0.0)
-    corrections = np.concatenate([corrections, rule.corrections[:, others]], axis=1)
-    return rule._replace(base=np.where(is_present, rule.base[indices], 0.0), corrections=corrections)
 
 
 def _mix_classes(graph: Graph, rule: Rule, members: str) -> str:
@@ -217,9 +198,9 @@ def _add_classes(graph: Graph, model: Any, labels: list[Any], predicted: str, na
     ]
 
 
-def _class_margins(graph: Graph, margins: str, n_outputs: int) -> str:
+def _class_margins(graph: Graph, margins: str, n_outputs: int, axis: int = 1) -> str:
     """A margin for each class; with two classes, the single margin is for the second class."""
-    return graph.joined([graph.add("Sub", margins, margins), margins]) if n_outputs == 1 else margins
+    return graph.joined([graph.add("Sub", margins, margins), margins], axis) if n_outputs == 1 else margins
 
 
 def _log_odds(graph: Graph, calibration: Calibration | None, margins: str) -> str:
@@ -254,7 +235,6 @@ def _add_numbers(graph: Graph, model: Any, encoder: Any, predicted: str, names: 
 
 
 def _unique_name(name: str, names: list[str]) -> str:
-    """A name that differs from all columns."""
     while name in names:
         name += "_"
     return name

@@ -18,7 +18,6 @@ from tunefree.export.graph import BYTE, Graph
 from tunefree.generations.bins import codes_of
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.generations.trees import CODE, CODES, COLUMN, SET, Trees
-from tunefree.learners.weights import read
 
 FEW_STATES = 256  # for categories with more states, the codes of each generation are looked up first
 FEWER = 0.8  # finished trees leave the traversal when at most this share of the trees continues
@@ -100,7 +99,6 @@ class Tests:
         return graph.joined(all_answers), columns
 
     def _zeros(self, graph: Graph) -> str:
-        """A column of zeros."""
         if self.states.numbers is None:
             return graph.add("Less", self.states.categories[0].state, np.int64(0))
         return graph.add("Greater", graph.sliced(self.states.numbers, 0, 1), np.float64(np.inf))
@@ -261,13 +259,7 @@ class Forest:
 
 def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights of leaves relative to the largest, in half precision if exact, and the largest weight."""
-    if isinstance(part, FrozenLeaves):
-        levels, largest = part.levels, part.largest
-    else:
-        weights, units = read(part.state)
-        levels = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
-        largest = float(np.abs(levels).max(initial=0.0))
-        levels = levels / (largest or 1.0)
+    levels, largest = (part.levels, part.largest) if isinstance(part, FrozenLeaves) else part.relative_weights()
     if not len(levels):
         return nothing, 0.0
     halves = levels.astype(np.float16)

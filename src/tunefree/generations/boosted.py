@@ -151,7 +151,6 @@ class Boosting:
         )
 
     def _leaves(self, rate: float) -> Call:
-        """The call that writes the values of the leaves."""
         if self.problem.has_log_link:
             return write_leaves, self.work.sums, rate, PRIOR_EVENTS, LONGEST_OF_LOGARITHMS, self.values
         if self.loss is not None:

@@ -136,12 +136,16 @@ class LivingLeaves(Part):
         is_large = self.state.nbytes > LARGE
         return follow, self.state, *self.objective.arrays, is_large, codes, *rows, scratch
 
-    def frozen(self) -> FrozenLeaves:
-        """A copy of the leaves that no longer learns."""
+    def relative_weights(self) -> tuple[np.ndarray, float]:
+        """The weights of leaves (n_leaves, K) relative to the largest, empty if all are 0; and the largest."""
         weights, units = read(self.state)
         weights = np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0.0)
         largest = float(np.abs(weights).max(initial=0.0))
-        levels = weights / largest if largest > 0.0 else weights[:0]
+        return weights / largest if largest > 0.0 else weights[:0], largest
+
+    def frozen(self) -> FrozenLeaves:
+        """A copy of the leaves that no longer learns."""
+        levels, largest = self.relative_weights()
         return FrozenLeaves(self.objective.copied(), levels.astype(np.float16), largest)
 
     def add_class(self, n_classes: int) -> None:

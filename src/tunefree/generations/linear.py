@@ -182,7 +182,6 @@ def _log_link(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
 
 
 def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> Evaluated:
-    """The penalised log-loss."""
     margins, codes, row_weights = weights.T @ X.T, problem.targets.astype(np.int64), problem.weights
     n_outputs, rows = len(margins), np.arange(len(X))
     if n_outputs == 1:
@@ -201,8 +200,6 @@ def _log_loss(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.
 
 
 def _lbfgs(evaluate: Callable[[np.ndarray], Evaluated], weights: np.ndarray) -> np.ndarray:
-    """The weights that minimise an objective, from initial weights."""
-
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient, _ = evaluate(flat.reshape(weights.shape))
         return value, gradient.ravel()

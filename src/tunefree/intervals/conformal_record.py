@@ -38,22 +38,6 @@ LEAST = 2.0**-1022  # smallest exposure, so that its logarithm is finite
 FIRST = 32  # rows learned before the first score; widths are grown after them, and at each doubling
 
 
-class Judged(NamedTuple):
-    """Rows that were predicted, and then learned."""
-
-    matrix: np.ndarray  # (n, c) columns of the trees; no columns without trees
-    predictions: np.ndarray  # (n, K) log-probabilities, or numbers (n, 1)
-    targets: np.ndarray  # (n,) class numbers, or numbers
-    weights: np.ndarray  # (n,) weights of the evidence; 0 for rows that are none
-    numbers: np.ndarray  # (n,) row numbers: rows learned up to and with each
-    draws: np.ndarray  # (n,) pseudo-random numbers for the scores of classes
-    exposures: np.ndarray  # (n,) original weights of rows, which are exposures for counts and amounts
-
-    def at(self, rows: Any) -> Judged:
-        """A selection of the rows."""
-        return Judged(*(array[rows] for array in self))
-
-
 def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or scores of classes."""
     if loss is not None:
@@ -98,17 +82,19 @@ class ConformalRecord(Part):
         self.widths = None
         self.adaptive = Adaptive.create(COVERAGES if loss is None else TAILS)
 
-    def observe(self, rows: Judged, keys: list[int], fills: list[float]) -> None:
-        """Learn rows in order; columns have keys, and fill values for earlier rows without the column."""
+    def observe(self, rows: Any, keys: list[int], fills: list[float]) -> None:
+        """Learn rows, :class:`tunefree.pool.ledger.LearnedRows`, that judge the mixture.
+
+        Columns of trees have keys, and fill values for earlier rows without the column.
+        """
         start = 0
         while start < len(rows.numbers):
             if rows.numbers[start] > self.next:  # other workers learned the rows between
                 self._grow(int(rows.numbers[start]) - 1, keys)
             stop = int(np.searchsorted(rows.numbers, self.next, "right"))
-            period = rows.at(slice(start, stop))
-            evidence = period.at(period.weights > 0.0)
-            if len(evidence.numbers):
-                self._learn(evidence, fills)
+            evidence = start + np.flatnonzero(rows.judging[start:stop] > 0.0)
+            if len(evidence):
+                self._learn(rows, evidence, fills)
             start, self.rows = stop, int(rows.numbers[stop - 1])
             if self.rows >= self.next:
                 self._grow(self.rows, keys)
@@ -120,17 +106,18 @@ class ConformalRecord(Part):
         while self.next <= rows:
             self.next *= 2
 
-    def _learn(self, rows: Judged, fills: list[float]) -> None:
-        digests = rows.numbers.astype(np.uint64)
-        units = self.units.of(rows.matrix, rows.predictions[:, 0], rows.exposures)
-        scores = scores_of(self.loss, rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
-        columns = (rows.targets if self.loss is None else units)[:, None]
-        weights = rows.weights if self.power is None else np.ones(len(scores))
+    def _learn(self, rows: Any, evidence: np.ndarray, fills: list[float]) -> None:
+        arrays = rows.observed.matrix, rows.mixed, rows.y, rows.weight, rows.judging, rows.numbers, rows.draws
+        matrix, predictions, targets, exposures, weights, numbers, draws = (array[evidence] for array in arrays)
+        digests, units = numbers.astype(np.uint64), self.units.of(matrix, predictions[:, 0], exposures)
+        scores = scores_of(self.loss, predictions[:, None], targets, units, draws)[:, 0]
+        columns = (targets if self.loss is None else units)[:, None]
+        weights = weights if self.power is None else np.ones(len(scores))
         if self.loss is not None and self.power is None:
-            residuals = clipped(rows.targets - rows.predictions[:, 0])
-            features = np.column_stack([clipped(rows.predictions), rows.matrix])
-            self.residuals.add(features, residuals, weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
-        if rows.numbers[0] > FIRST:
+            residuals = clipped(targets - predictions[:, 0])
+            features = np.column_stack([clipped(predictions), matrix])
+            self.residuals.add(features, residuals, weights, digests, [0.0, *fills[: matrix.shape[1]]])
+        if numbers[0] > FIRST:
             self.scores.add(columns, scores, weights, digests, [0.0])
             follow(self.adaptive, np.ascontiguousarray(scores))
 

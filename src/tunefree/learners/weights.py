@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from tunefree.compiled.functions import Compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
+from tunefree.core.schema import FROM_ZERO
 from tunefree.learners.contract import Learner
+
+
+class ReadWeights(NamedTuple):
+    """Weights of a learner relative to the units of the features; the unit of an unknown feature is 0."""
+
+    weights: Annotated[np.ndarray, "float64[d, outputs]"]
+    units: Annotated[np.ndarray, "float64[d]", FROM_ZERO]
 
 
 class Averaged(Learner):
@@ -135,7 +143,7 @@ def reading(learner: Any, has_one_output: bool) -> Compiled:
     return Compiled(read, f"read.{kind}.{'one' if has_one_output else 'several'}", {"state": learner}, lengths)
 
 
-def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def read(state: Learner, n_features: int | None = None) -> ReadWeights:
     """The weights (d, K) of the first features, or of all, relative to their units (d,); 0 for unseen features.
 
     >>> from tunefree.learners.adagrad import AdaGrad
@@ -146,4 +154,4 @@ def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.
     n = state.n_features if n_features is None else n_features
     weights, units = np.empty((n, state.n_outputs)), np.empty(n)
     reading(type(state), state.n_outputs == 1)(state, weights, units)  # type: ignore[arg-type]
-    return weights, units
+    return ReadWeights(weights, units)

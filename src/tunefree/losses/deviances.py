@@ -29,11 +29,7 @@ LEAST = 2.0**-1022  # replacement of targets <= 0 where the deviance of 0 is inf
 
 @loss_class
 class Tweedie(NamedTuple):
-    """Half the unit deviance of a power of the variance; made by :func:`poisson`, :func:`gamma` and :func:`tweedie`.
-
-    >>> poisson().value(1.0, 0.0), round(poisson().slope(3.0, 0.0), 9), poisson().curvature(3.0, 0.0)
-    (0.0, -2.0, 1.0)
-    """
+    """Half the unit deviance of a power of the variance; made by :func:`poisson`, :func:`gamma` and :func:`tweedie`."""
 
     power: float  # p, from 1 to 2
     lipschitz: float = math.inf
@@ -81,8 +77,8 @@ def poisson() -> Tweedie:
 
     Examples
     --------
-    >>> poisson().power
-    1.0
+    >>> poisson().value(1.0, 0.0), round(poisson().slope(3.0, 0.0), 9), poisson().curvature(3.0, 0.0)
+    (0.0, -2.0, 1.0)
     """
     return Tweedie(1.0)
 

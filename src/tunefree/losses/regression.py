@@ -66,9 +66,6 @@ class Quantile(NamedTuple):
     """tau (y - p) below the target, (1 - tau) (p - y) above it; made by :func:`quantile`.
 
     Its mean is minimised by a tau-quantile of the targets.
-
-    >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
-    (0.75, 0.25)
     """
 
     tau: float  # between 0 and 1
@@ -103,8 +100,8 @@ def quantile(tau: float = 0.5) -> Quantile:
 
     Examples
     --------
-    >>> quantile(0.75)
-    Quantile(tau=0.75, lipschitz=0.75, smoothness=inf)
+    >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
+    (0.75, 0.25)
     """
     if not 0 < tau < 1:
         raise ValueError(f"tau must lie between 0 and 1, not {tau}")
@@ -113,11 +110,7 @@ def quantile(tau: float = 0.5) -> Quantile:
 
 @loss_class
 class Huber(NamedTuple):
-    """(p - y)^2 / 2 where |p - y| <= delta, else delta (|p - y| - delta / 2); made by :func:`huber`.
-
-    >>> [huber(1.0).value(0.0, prediction) for prediction in (0.5, 3.0)]
-    [0.125, 2.5]
-    """
+    """(p - y)^2 / 2 where |p - y| <= delta, else delta (|p - y| - delta / 2); made by :func:`huber`."""
 
     delta: float  # above 0
     lipschitz: float
@@ -150,8 +143,8 @@ def huber(delta: float = 1.0) -> Huber:
 
     Examples
     --------
-    >>> huber(2.0)
-    Huber(delta=2.0, lipschitz=2.0, smoothness=1.0)
+    >>> [huber(1.0).value(0.0, prediction) for prediction in (0.5, 3.0)]
+    [0.125, 2.5]
     """
     if not (delta > 0 and math.isfinite(delta)):
         raise ValueError(f"delta must be a number above 0, not {delta}")
@@ -160,13 +153,7 @@ def huber(delta: float = 1.0) -> Huber:
 
 @loss_class
 class Power(NamedTuple):
-    """max(|p - y|^power - epsilon, 0); made by :func:`power_loss` and :func:`epsilon_insensitive`.
-
-    >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
-    (8.0, -12.0)
-    >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)
-    (1.5, 0.0)
-    """
+    """max(|p - y|^power - epsilon, 0); made by :func:`power_loss` and :func:`epsilon_insensitive`."""
 
     epsilon: float  # at least 0; subtracted from the power of the error
     power: float  # at least 1
@@ -213,8 +200,8 @@ def power_loss(power: float = 1.5) -> Power:
 
     Examples
     --------
-    >>> power_loss(2.0)
-    Power(epsilon=0.0, power=2.0, lipschitz=inf, smoothness=2.0)
+    >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
+    (8.0, -12.0)
     """
     return epsilon_insensitive(0.0, power)
 
@@ -231,8 +218,8 @@ def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> Power:
 
     Examples
     --------
-    >>> epsilon_insensitive(0.5)
-    Power(epsilon=0.5, power=1.0, lipschitz=1.0, smoothness=inf)
+    >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)
+    (1.5, 0.0)
     """
     if not (epsilon >= 0 and math.isfinite(epsilon)):
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")

@@ -6,7 +6,7 @@ classes, or the number. They are continuous in the members' predictions, and smo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,10 +44,12 @@ class Rule(NamedTuple):
         top_weights = (top.means if is_over else top.weights).copy()
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
 
-    def restricted(self, awake: list[int]) -> Rule:
-        """The rule restricted to the members that are awake, by their indices."""
-        corrections = np.delete(self.corrections, np.setdiff1d(np.arange(len(self.base)), awake), axis=1)
-        return self._replace(base=self.base[awake], corrections=corrections)
+    def for_members(self, indices: Sequence[int | None]) -> Rule:
+        """The rule for the members with these indices, in this order; a member without an index has weight 0."""
+        some, is_member = [index or 0 for index in indices], np.array([index is not None for index in indices])
+        others = self.corrections[:, len(self.base) :]
+        corrections = np.concatenate([np.where(is_member, self.corrections[:, some], 0.0), others], axis=1)
+        return self._replace(base=np.where(is_member, self.base[some], 0.0), corrections=corrections)
 
     def margins(self, members: np.ndarray) -> np.ndarray:
         """The margins (n, Q) for the predictions of members (n, M, K), which are NaN for sleeping members."""

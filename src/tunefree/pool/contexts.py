@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,10 @@ from tunefree.core.schema import COUNT, Number
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.conformal import SURE as SURE_OF_SCORES
 from tunefree.intervals.conformal import SURE_BY_CURVE, quantile, recency, wider
-from tunefree.intervals.conformal_record import MOST_SCORES, ConformalRecord, Judged, scores_of
+from tunefree.intervals.conformal_record import MOST_SCORES, ConformalRecord, scores_of
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.mixing.bases import Account, CandidateWeights
+from tunefree.mixing.gradients import Rule
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.ledger import LearnedRows
@@ -80,6 +81,14 @@ def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int]
     if is_over and context.frozen.choice != FOLLOWING:
         return context.frozen.mixture, context.frozen.places, context.frozen.choice != 0
     return context.mixture, None, False
+
+
+def rule_of(pool: Any, number: int, places: Sequence[int | None]) -> Rule:
+    """The rule that predicts future rows of a context, for members at these positions; other members have weight 0."""
+    mixture, mixed, is_base = mixing_of(pool, number, pool.has_finished)
+    if mixed is not None:
+        places = [mixed.index(place) if place in mixed else None for place in places]
+    return Rule.of(mixture, pool.has_finished, is_base).for_members(places)
 
 
 class RelativeWeights(Part):
@@ -241,8 +250,7 @@ class Context(Part):
         """Record the scores of the mixture on rows, and the losses of the members and the mixture."""
         growth, members = rows.members.growth, rows.members
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
-        predicted = rows.observed.matrix, rows.mixed, rows.y
-        self.conformal.observe(Judged(*predicted, rows.judging, rows.numbers, rows.draws, rows.weight), *columns)
+        self.conformal.observe(rows, *columns)
         judged = np.flatnonzero(rows.relative > 0.0)
         if growth is not None and len(judged):
             predictions, y = np.concatenate([rows.predictions, rows.mixed[:, None]], axis=1)[judged], rows.y[judged]

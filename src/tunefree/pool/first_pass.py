@@ -11,13 +11,11 @@ import numpy as np
 from tunefree.core.fields import FEATURE as FIELD_FEATURE
 from tunefree.core.fields import OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
-from tunefree.core.rows import Rows
 from tunefree.core.schema import SIZE, Flag, Record
 from tunefree.losses.objectives import chosen
 from tunefree.pool.ledger import Ledger
 from tunefree.pool.occurrences import FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.options import ModelOptions
-from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
@@ -28,7 +26,10 @@ MOST_NATS = 10.0  # log-losses are clipped to it in bounds of the risk of predic
 class PredictedRows(NamedTuple):
     """Learned rows, and their predictions from before they were learned."""
 
-    rows: LabelledRows  # entries are ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
+    X: Any  # entries, ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
+    y: np.ndarray  # (n,) targets in the form of the objective
+    learned: np.ndarray  # (n,) weights, 0 for rows that all members keep back
+    weight: np.ndarray  # (n,) weights, 0 for rows before the first target
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
 
@@ -42,7 +43,7 @@ class FirstPassRecord(Part):
     """
 
     n_known: int | None = argument()  # the number of features to save; None for all
-    _evidence = child(
+    evidence = child(
         Evidence,
         LEARNED,
         axes={FIELD_FEATURE: "E", OUTPUT: "K"},
@@ -50,7 +51,7 @@ class FirstPassRecord(Part):
     )
     log = array("float64", ("logged", "K"), LEARNED, read=lambda record: record.used_log())
     steepest = number(LEARNED, SIZE)
-    _risks: dict[str, Progressive] = number(LEARNED, dict.fromkeys(("error", "log_loss"), Record(Progressive)))
+    risks: dict[str, Progressive] = number(LEARNED, dict.fromkeys(("error", "log_loss"), Record(Progressive)))
     targets = number(LEARNED, Record(RunningMean))
     is_over = number(LEARNED, Flag())
     _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
@@ -60,7 +61,7 @@ class FirstPassRecord(Part):
         self._ledger, self.n_known, self._objective = Ledger(), None, None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
-        self._risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
+        self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
@@ -69,90 +70,65 @@ class FirstPassRecord(Part):
         """The rows of the log that are in use; its capacity depends on the blocks in which rows came."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
 
-    @property
-    def evidence(self) -> Evidence:
-        """The evidence for certificates from all rows so far."""
-        self.prepare()
-        return self._evidence
-
-    @evidence.setter
-    def evidence(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-
-    @property
-    def risks(self) -> dict[str, Progressive]:
-        """The progressive losses of all rows so far, which bound risks."""
-        self.prepare()
-        return self._risks
-
-    def reserve(self, n_features: int, n_outputs: int, objective: Any, exactly: bool) -> None:
+    def reserve(self, n_features: int, exactly: bool) -> None:
         """Reserve capacity for at least so many features, or for ``exactly`` so many."""
-        if n_features > self._evidence.n_features:
-            widen = widened if exactly else _with_room
-            self.evidence = widen(self.evidence, n_features, n_outputs, objective)
+        if n_features > self.evidence.n_features:
+            self.evidence = _with_room(self.evidence, n_features, exactly)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
-        """Extend the record to more outputs; later predictions have this objective."""
+        """Extend the record to more outputs; later predictions have this objective. No rows may wait."""
         split = self.log.shape[1] == 1 < n_outputs
         self.evidence = widened(self.evidence, self.evidence.n_features, n_outputs, objective)
         self.log = with_outputs(self.log, n_outputs, 1 if split else 0)
         if split and objective.is_softmax:
             self.log[:, 0] = 0.0 - self.log[:, 1]
 
-    def add(
-        self,
-        objective: Any,
-        rows: LabelledRows,
-        predictions: np.ndarray,
-        row_losses: np.ndarray,
-        met: Met | None = None,
-    ) -> None:
-        """Add rows, with their predictions (n, K) and losses (n,); ``met`` if features have slots.
+    def add(self, objective: Any, rows: PredictedRows, met: Met | None = None) -> None:
+        """Add rows; ``met`` if features have slots.
 
-        The arrays may wait to be recorded, so they must not be written to. A row of weight 0, which all members keep
-        back, does not count in the bounds of the risk.
+        The arrays may wait to be recorded, so they must not be written to. A row that all members keep back does not
+        count in the bounds of the risk.
         """
-        self._objective, predicted_rows = objective, PredictedRows(rows, predictions, row_losses)
+        self._objective = objective
         if met is not None:
             self.prepare()
-            self._add(predicted_rows, met)
-        elif self._ledger.add(predicted_rows, len(rows.y)):
+            self._add(rows, met)
+        elif self._ledger.add(rows, len(rows.y)):
             self.prepare()
 
     def prepare(self) -> None:
         """Add the rows that wait."""
         self._ledger.flush(self._add)
 
-    def _add(self, predicted_rows: PredictedRows, met: Met | None = None) -> None:
-        rows, predictions, row_losses = predicted_rows
-        X, y, learned, weight = rows[:4]
+    def _add(self, rows: PredictedRows, met: Met | None = None) -> None:
+        X, y, learned, weight, predictions, row_losses = rows
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
         objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
         if met is None:
-            record_evidence(self._evidence, objective, *arrays)
+            record_evidence(self.evidence, objective, *arrays)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
-            self._evidence = _with_room(self._evidence, met.n_slots, predictions.shape[1], objective)
-            self.replay(met.past, met.past_rows, objective)
-            record_evidence(self._evidence, objective, *arrays, met.places, self.log)
-            self._evidence.forget(met.visited)
+            self.evidence = _with_room(self.evidence, met.n_slots)
+            self.replay(met.past)
+            record_evidence(self.evidence, objective, *arrays, met.places, self.log)
+            self.evidence.forget(met.visited)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
             codes = np.where(y > 0, 1, 0) if predictions.shape[1] == 1 else y
             kept = (weight > 0) & (learned > 0)
-            self._risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
+            self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
             if self._of_log_losses:
-                self._risks["log_loss"].add(weight[kept], row_losses[kept])
+                self.risks["log_loss"].add(weight[kept], row_losses[kept])
 
-    def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
-        """Add first occurrences that were left out of earlier rows, as rows of one entry each."""
-        self.evidence = self._replayed(self.evidence, past, X, objective)
+    def replay(self, past: Past | None) -> None:
+        """Add first occurrences that were left out of earlier rows."""
+        self.evidence = self._replayed(self.evidence, past)
 
-    def _replayed(self, evidence: Evidence, past: Past | None, X: Rows | None, objective: Any) -> Evidence:
+    def _replayed(self, evidence: Evidence, past: Past | None) -> Evidence:
         if past is not None and len(past.sources):
-            evidence = _with_room(evidence, 1 + int(past.slots.max()), self.log.shape[1], objective)
-            replay_evidence(evidence, X, past.sources, with_room(self.log, 1 + int(past.sources.max())))
+            evidence = _with_room(evidence, 1 + int(past.slots.max()))
+            replay_evidence(evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
         return evidence
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
@@ -165,8 +141,7 @@ class FirstPassRecord(Part):
             complete = certify(self.evidence, objective)
             return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
         meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)
-        if (past := meetings.settle()) is not None:
-            evidence = self._replayed(evidence, past, meetings.replayed(past, "raw"), objective)
+        evidence = self._replayed(evidence, meetings.settle())
         complete = certify(evidence, objective)
         pulls = meetings.by_feature(complete.pulls, n_features)
         largest = meetings.by_feature(complete.largest, n_features)
@@ -177,7 +152,8 @@ class FirstPassRecord(Part):
         return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
 
-def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
-    """The evidence with capacity for so many features; the capacity doubles, so that the cost of copies stays small."""
-    room = evidence.n_features
-    return evidence if n_features <= room else widened(evidence, max(n_features, 2 * room), n_outputs, objective)
+def _with_room(evidence: Evidence, n_features: int, exactly: bool = False) -> Evidence:
+    """The evidence with capacity for so many features, which doubles to save copies, unless ``exactly`` so many."""
+    if n_features <= evidence.n_features:
+        return evidence
+    return evidence.grown(n_features if exactly else max(n_features, 2 * evidence.n_features), evidence.n_outputs)

@@ -84,13 +84,12 @@ class Growth(Part):
 
     ``slots`` maps slots to positions in the mixture, after the linear members. The generations ``awake`` are listed by
     clock and kind, the newest first, at most ``n_ages`` of each. The clock of all rows is 0, and the clock of a window
-    is its length. ``kinds`` are the kinds of trees to grow. While it ``keeps_rows``, rows are kept to grow generations
-    on. It ``has_texts`` if the latest birth found that rows are texts, which trees cannot use. ``signs`` are the signs
-    of monotone columns by feature.
+    is its length. ``kinds`` are the kinds of trees to grow. It ``has_texts`` if the latest birth found that rows are
+    texts, which trees cannot use. ``signs`` are the signs of monotone columns by feature.
     """
 
     n_classes, loss, signs, clocks_of_places = argument(), argument(), argument(), argument()
-    keeps_rows, has_texts = argument(), argument()
+    has_texts = argument()
     next: Event = number(LEARNED, Record(Event))
     columns = child(Columns, LEARNED)
     whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
@@ -112,12 +111,10 @@ class Growth(Part):
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], signs: dict[int, int]) -> None:
         self.n_classes, self.loss, self.signs = n_classes, loss, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
-        self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
-        for slot, place in slots.items():
-            self.clocks_of_places[place] = slot.clock
+        self.clocks_of_places = np.array([WHOLE] * min(slots.values()) + [slot.clock for slot in slots])
         self.windows = [self._window(length) for length in LENGTHS]
         self.awake, self.pending, self.kinds = {}, [], kinds_in(slots)
-        self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False
+        self.n_ages, self.has_texts = len(AGES), False
         self.next = clocks.births(0)
 
     def _window(self, length: int) -> Window:
@@ -153,7 +150,7 @@ class Growth(Part):
 
     def observe(self, rows: LearnedRows) -> None:
         """Keep rows of a weight above 0 for later generations."""
-        if self.keeps_rows and self.columns.keys:
+        if self.columns.keys:
             learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # a slice saves copies
             matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
@@ -188,9 +185,9 @@ class Growth(Part):
             window.stop()
 
     def only_newest(self) -> None:
-        """Keep only the newest generations of all rows; no more generations are born, and no rows are kept."""
+        """Keep only the newest generations of all rows, and no rows; no more generations are born."""
         self.stop()
-        self.windows, self.keeps_rows = [], False
+        self.windows = []
         self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items() if key[0] == WHOLE}
 
@@ -239,7 +236,6 @@ class Growth(Part):
         return generations[0].inherited if generations else Inherited()
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
-        """Begin to grow a generation of each kind."""
         column_keys = self.columns.grown_on()
         self.has_texts = column_keys is None
         if not column_keys or not self.whole.rows or self.n_classes > MOST_CLASSES:
@@ -259,7 +255,6 @@ class Growth(Part):
         self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:
-        """Let pending generations predict from now on if their takeover is due."""
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
             for kind, future in pending.grown.items():
                 generation = future.result()

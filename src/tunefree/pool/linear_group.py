@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +18,12 @@ from tunefree.core.rows import Rows, dense, entries_of, n_rows
 from tunefree.core.schema import COUNT, SIZE, Flag, Sequence, Text
 from tunefree.learners import ALL
 from tunefree.learners.contract import begin_outputs, mirror
-from tunefree.learners.weights import Averaged, averaged, read
+from tunefree.learners.weights import Averaged, ReadWeights, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
 from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, with_outputs, with_room
-from tunefree.pool.rows import Further, LabelledRows, Read, ReadWeights, WeightedRows
+from tunefree.pool.rows import LabelledRows, WeightedRows
 from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
 
@@ -87,11 +87,11 @@ class Member(Part):
         self.fixed_weights = self.fixed_units = None  # weights of a member that only predicts; its state is blank
 
     @property
-    def fixed(self) -> Read | None:
+    def fixed(self) -> ReadWeights | None:
         """The weights and units of a member that only predicts; None of a member that learns."""
         if self.fixed_weights is None or self.fixed_units is None:
             return None
-        return self.fixed_weights, self.fixed_units
+        return ReadWeights(self.fixed_weights, self.fixed_units)
 
     def used_log(self) -> np.ndarray | None:
         """The rows of the log that are in use."""
@@ -104,18 +104,19 @@ class Member(Part):
         """Learner, parameters and view, in words."""
         return name_of(self.setting)
 
-    def reserve(self, n_features: int, n_outputs: int, exactly: bool = False) -> None:
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
         """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
         if n_features > self.room:
             self.room = n_features if exactly else max(n_features, 2 * self.room)
-            self.state = self.state.grown(self.room, n_outputs)
+            self.state = self.state.grown(self.room, self.state.n_outputs)
 
-    def add_outputs(self, objective: Objective, before: int, n_outputs: int) -> None:
-        """Add outputs to the present number ``before``; the margin of two classes becomes the margin of class 1.
+    def add_outputs(self, objective: Objective, n_outputs: int) -> None:
+        """Have more outputs; the margin of two classes becomes the margin of class 1.
 
         The steepest slope so far still bounds the slopes of the new objective. A class that appears after many rows
         begins with a low probability: its output begins as if it had learned the class's absence from them.
         """
+        before = self.state.n_outputs
         first = 1 if before == 1 else 0
         absence_learner, margin = self._absence_learner(objective) if self.rows else (None, 0.0)
         offsets = np.zeros(before) if self.offsets is None else self.offsets
@@ -136,7 +137,7 @@ class Member(Part):
         """A learner of one output that learned from the constant alone that a class was absent from the rows so far;
         and where margins are log-odds, the offset from its margin to the log-odds of one row among them."""
         margin = -math.log(max(self.rows, 1)) if objective.is_softmax else 0.0
-        if self.state is None or isinstance(self.state, Averaged):
+        if isinstance(self.state, Averaged):
             return None, margin
         n, learner = min(self.rows, MOST_ABSENT), self.state.blank(2, 1)
         loss = loss_of("classification", None) if objective.is_softmax else objective.loss
@@ -154,12 +155,12 @@ class Member(Part):
         ``met`` has the entries that were left out of the rows. :meth:`replay` has to be called before.
         """
         self.count(weight)
-        met_arrays = passes.NOTHING_MET
+        met_arrays: tuple[np.ndarray, ...] = passes.NOTHING_MET
         if met is not None:
             log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
             self.log = with_room(log, 1 + int(met.places.max(initial=-1)))
             met_arrays = met.left_out, met.places, self.log
-        passes.learn(self.state, self.objective, X, y, weight, predictions, *met_arrays, self.offsets)
+        passes.learn(self.state, self.objective, X, y, weight, predictions, met_arrays, self.offsets)
 
     def count(self, weight: np.ndarray) -> None:
         """Add learned rows to the number of rows and the sum of weights."""
@@ -188,23 +189,23 @@ class Member(Part):
             if has_one_margin[indices].any():
                 mirror(state, np.unique(past.slots[indices]))
 
-    def weights(self, n_features: int) -> Read:
+    def weights(self, n_features: int) -> ReadWeights:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
 
         d is less than ``n_features`` if the learner has statistics of the first features only.
         """
         if self.fixed is not None:
             return self.fixed
-        weights, units = read(self.state, min(n_features, self.state.n_features))
-        return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
+        weights = read(self.state, min(n_features, self.state.n_features))
+        return weights if self.offsets is None else with_offsets(weights, self.offsets)
 
-    def fix(self, n_features: int, n_outputs: int) -> None:
+    def fix(self, n_features: int) -> None:
         """Keep only the state for predictions, in single precision."""
         weights, units = self.weights(n_features)
         self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
-        self.state, self.offsets = self.state.blank(2, n_outputs), None
+        self.state, self.offsets = self.state.blank(2, self.state.n_outputs), None
 
-    def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+    def past_weights(self, X: Rows, past: Past) -> ReadWeights | None:
         """Weights and units of features without a slot, from their occurrences: rows of one entry each."""
         if self.log is None or self.is_bounded:
             return None
@@ -213,29 +214,27 @@ class Member(Part):
         self._replay_into(state, X, past)
         return read(state)
 
-    def predict(self, X: Any, read: Read, further: Any, objective: Objective) -> np.ndarray:
+    def predict(self, X: Any, read: ReadWeights, further: WeightedRows | None, objective: Objective) -> np.ndarray:
         """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, from its :meth:`weights`.
 
-        ``further`` has the entries of features without a slot (:class:`tunefree.pool.rows.Further`), or is None.
+        ``further`` (:class:`tunefree.pool.rows.WeightedRows`) has the entries of features without a slot, or is None.
         """
-        weights, units = read
-        margins = passes.score(weights, units, X)
+        margins = passes.score(*read, X)
         if further is not None:
-            margins += passes.score(further.read[0], further.read[1], further.X)
+            margins += passes.score(*further.read, further.X)
         return objective.predictions_of(margins)
 
 
-def with_offsets(read: Read, offsets: np.ndarray) -> Read:
-    """Weights with offsets (K,) added to the weights of the constant.
+def with_offsets(read: ReadWeights, offsets: np.ndarray) -> ReadWeights:
+    """Weights with offsets (K,) added to the weights of the constant, in place.
 
-    >>> with_offsets((np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
-    (array([[1., 0.]]), array([0.5]))
+    >>> with_offsets(ReadWeights(np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
+    ReadWeights(weights=array([[1., 0.]]), units=array([0.5]))
     """
-    weights, units = read
-    if units[0] == 0.0:  # the constant has no weight yet
-        units[0] = 1.0
-    weights[0] += offsets * units[0]
-    return weights, units
+    if read.units[0] == 0.0:  # the constant has no weight yet
+        read.units[0] = 1.0
+    read.weights[0] += offsets * read.units[0]
+    return read
 
 
 def name_of(setting: Setting) -> str:
@@ -271,7 +270,7 @@ class LinearGroup(Part):
     members: list[Member] = children(Member, LEARNED)
     views: dict[str, Steady] = children(Steady, LEARNED, axes={"columns": "P"})
     latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
-    _weights: list[tuple[np.ndarray, np.ndarray]] | None = scratch()
+    _weights: list[ReadWeights] | None = scratch()
 
     def __init__(
         self,
@@ -308,28 +307,26 @@ class LinearGroup(Part):
             self.n_features = max(self.n_features, self.n_slots(n_features))
             self.complete()
         for member in self.members:
-            member.reserve(max(n_slots, self.n_features), self.n_outputs, exactly)
+            member.reserve(max(n_slots, self.n_features), exactly)
 
     def n_slots(self, n_features: int) -> int:
         """The number of slots of the first ``n_features`` features."""
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
-    def settle(self) -> tuple[Past | None, Any]:
-        """Learn all kept occurrences, and return them with their raw rows; from now on features get slots at once."""
+    def settle(self) -> Past | None:
+        """Learn all kept occurrences, and return them; from now on features get slots at once."""
         past = None if self.meetings is None else self.meetings.settle()
-        if self.meetings is None or past is None:
-            return None, None
-        self.reserve(self.meetings.first)
-        self._replay(past)
-        return past, self.meetings.replayed(past, "raw")
+        if self.meetings is not None and past is not None:
+            self.reserve(self.meetings.first)
+            self._replay(past)
+        return past
 
-    def weights(self, n_features: int) -> Read:
+    def weights(self, n_features: int) -> ReadWeights:
         """The weights (d, K) of the first member, and the units (d,), by feature."""
         group = self if self.meetings is None else copy.deepcopy(self)
         group.settle()
         meetings = group.meetings or FirstMeetings()
-        weights, units = (meetings.by_feature(array, n_features) for array in group._reads()[0])
-        return weights, units
+        return ReadWeights(*(meetings.by_feature(array, n_features) for array in group._reads()[0]))
 
     def forget(self, features: np.ndarray) -> None:
         """Forget features; there must be no ``meetings``, so that slots are the numbers of features."""
@@ -344,7 +341,7 @@ class LinearGroup(Part):
         Features without a slot stay in the log, as the slopes of their rows: weights would take K numbers each.
         """
         for member in self.members:
-            member.fix(self.n_features, self.n_outputs)
+            member.fix(self.n_features)
         self.complete()
 
     def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
@@ -359,7 +356,6 @@ class LinearGroup(Part):
         return met
 
     def _replay(self, past: Past) -> None:
-        """Let all members learn first occurrences."""
         if self.meetings is not None and len(past.sources):
             rows = {view: self.meetings.replayed(past, view) for view in self.meetings.values}
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
@@ -417,7 +413,7 @@ class LinearGroup(Part):
             self.views[name] = Steady.create(X.numbers.shape[1])
         return self.views[name]
 
-    def _reads(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _reads(self) -> list[ReadWeights]:
         """For each member, its weights (d, K) and the units (d,) of the features in its view."""
         if self._weights is None:
             self._weights = [member.weights(self.n_features) for member in self.members]
@@ -435,7 +431,7 @@ class LinearGroup(Part):
         """
         if n_outputs > self.n_outputs:
             for member in self.members:
-                member.add_outputs(objective, self.n_outputs, n_outputs)
+                member.add_outputs(objective, n_outputs)
             self.n_outputs = n_outputs
             self.complete()
 
@@ -475,9 +471,9 @@ class LinearSnapshot(Part):
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
     def __init__(
-        self, group: LinearGroup, reads: list[Read], views: dict[str, Steady], counts: tuple[int, int]
+        self, group: LinearGroup, reads: list[ReadWeights], views: dict[str, Steady], counts: tuple[int, int]
     ) -> None:
-        self.group, self.reads, self.views, self.counts = group, [ReadWeights(*read) for read in reads], views, counts
+        self.group, self.reads, self.views, self.counts = group, reads, views, counts
         self.objectives = [member.objective.copied() for member in group.members]
 
     def check(self) -> None:
@@ -494,7 +490,7 @@ class LinearSnapshot(Part):
         entries = {view: entries_of(by_view[view]) for view in {member.setting.view for member in group.members}}
         predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
 
-        def predict_member(member: Any, read: Read, objective: Any, written: np.ndarray) -> None:
+        def predict_member(member: Any, read: ReadWeights, objective: Any, written: np.ndarray) -> None:
             written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
 
         threads.each(
@@ -502,18 +498,20 @@ class LinearSnapshot(Part):
         )
         return predictions
 
-    def weighted_rows(self, X: Any) -> list[WeightedRows]:
-        """Rows as each of the members sees them."""
+    def weighted_rows(self, X: Any) -> Iterator[list[WeightedRows]]:
+        """Rows as each of the members sees them, and entries of features without a slot, if there are any."""
         by_view, further = self._rows_by_view(X)
-        pairs = zip(self.group.members, self.reads, strict=True)
-        return [WeightedRows(by_view[member.setting.view], read[0], read[1], further(member)) for member, read in pairs]
+        for member, weights in zip(self.group.members, self.reads, strict=True):
+            without_slot = further(member)
+            in_slots = WeightedRows(by_view[member.setting.view], weights)
+            yield [in_slots] if without_slot is None else [in_slots, without_slot]
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature, reordered like the weights of members."""
         meetings = self.group.meetings
         return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
 
-    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], Further | None]]:
+    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], WeightedRows | None]]:
         """Rows by view, with slots instead of features; and a function of a member for entries without a slot.
 
         For these entries see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
@@ -529,12 +527,12 @@ class LinearSnapshot(Part):
         kept = [view for view in by_view if view in meetings.values]
         rows = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
 
-        def further(member: Any) -> Further | None:
+        def further(member: Any) -> WeightedRows | None:
             if member.setting.view not in rows:
                 return None
             in_view, occurrences = rows[member.setting.view]
             read = member.past_weights(occurrences, alone.past)
-            return None if read is None else Further(in_view, read, np.append(0, alone.features))
+            return None if read is None else WeightedRows(in_view, read, np.append(0, alone.features))
 
         return in_slots, further
 

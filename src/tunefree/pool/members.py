@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,26 +24,12 @@ from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
 from tunefree.pool.linear_group import LinearGroup, name_of
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
+from tunefree.pool.rows import LabelledRows
 from tunefree.pool.slots import LINEAR, WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
 MOST_MEMBERS = 1000
-
-
-class Ahead(NamedTuple):
-    """Predictions of rows in runs of groups before any of these rows is learned."""
-
-    predictions: np.ndarray  # (n, M, K) by members
-    mixed: np.ndarray  # (n, K) by the mixture
-    is_known: np.ndarray  # (n,) whether a row of the group was learned before
-    groups: np.ndarray  # (n,) uint64 digests of the groups
-    rows: int  # number of rows learned before
-
-    def part(self, start: int, stop: int) -> Ahead:
-        """The rows from ``start`` up to ``stop``."""
-        arrays = (array[start:stop] for array in self[:4])
-        return Ahead._make([*arrays, self.rows])
 
 
 class Members(Part):
@@ -125,22 +111,16 @@ class Members(Part):
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
-    def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
-        """Observe the rows to be learned next: returns them as generations see them, and a mask (n,) of known rows.
-
-        Rows with groups were predicted ``ahead``.
-        """
-        if self.growth is None:
-            observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
-        else:
-            matrix = self.growth.columns.matrix(X, weight > 0.0)
-            observed = Observed(matrix, self.growth.columns.digests(X, matrix))
-        if ahead is not None:
-            return observed._replace(digests=ahead.groups), ahead.is_known
-        if self.growth is None:
-            return observed, np.zeros(len(weight), bool)
-        is_known = self.growth.remembers(observed.digests)
-        return observed, is_known | self.seen.add(observed.digests, weight)
+    def observe(self, rows: LabelledRows) -> tuple[Observed, np.ndarray]:
+        """Observe the rows to be learned next: returns them as generations see them, and a mask (n,) of known rows."""
+        n, growth = len(rows.weight), self.growth
+        matrix = np.empty((n, 0)) if growth is None else growth.columns.matrix(rows.X, rows.weight > 0.0)
+        if rows.groups is not None and rows.is_known is not None:
+            return Observed(matrix, rows.groups), rows.is_known
+        if growth is None:
+            return Observed(matrix, np.zeros(n, np.uint64)), np.zeros(n, bool)
+        digests = growth.columns.digests(rows.X, matrix)
+        return Observed(matrix, digests), growth.remembers(digests) | self.seen.add(digests, rows.weight)
 
     def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
         """Predictions (n, M, K) of future rows; generations see ``matrix``."""

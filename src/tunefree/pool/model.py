@@ -24,7 +24,7 @@ from tunefree.learners import POOL, family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.pool import calibration
-from tunefree.pool.first_pass import FirstPassRecord
+from tunefree.pool.first_pass import FirstPassRecord, PredictedRows
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import FirstMeetings
@@ -115,7 +115,7 @@ class Model(ScoredModel):
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
         self.loss_is_log_loss = task == "classification" and not options.is_calibrated
-        self.record = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
+        self.first_pass = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
         self.ended_by: str | None = None
 
     def _new_predictor(self) -> Any:
@@ -134,7 +134,6 @@ class Model(ScoredModel):
         return {column.feature: turn * column.sign for column in self.monotone}
 
     def _check_monotone(self, classes: Sequence[Any]) -> None:
-        """Raise a DataError if columns are monotone and there are more than two classes."""
         if self.monotone and len(classes) > 2:
             problem = f"`monotone` is for numbers and two classes, and {classes[2]!r} is a third class"
             raise DataError(problem, remedy="leave `monotone` out, or predict one of the classes against the others")
@@ -162,6 +161,12 @@ class Model(ScoredModel):
         return self.predictor
 
     @property
+    def record(self) -> FirstPassRecord:
+        """The record of the first pass, with all learned rows recorded."""
+        self.first_pass.prepare()
+        return self.first_pass
+
+    @property
     def objective(self) -> Any:
         """The objective, which computes predictions and losses from margins and targets."""
         if self.task == "classification" and self.options.is_mixed:
@@ -169,7 +174,6 @@ class Model(ScoredModel):
         return self._online_members()[0].objective
 
     def _online_members(self) -> list[Any]:
-        """The linear members, or the members of a learner that is not linear."""
         return self.linear.members or list(self.predictor.bank.members)
 
     def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
@@ -184,7 +188,7 @@ class Model(ScoredModel):
             self.linear.reserve(self.n_features)
         n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
         self.linear.reserve(n_slots=n_slots, exactly=exactly)
-        self.record.reserve(n_slots, self.n_outputs, self.objective, exactly)
+        self.first_pass.reserve(n_slots, exactly)
 
     @whole
     def learn(
@@ -192,7 +196,6 @@ class Model(ScoredModel):
         X: Any,
         y: Any,
         weight: np.ndarray,
-        evaluation_weight: np.ndarray | None = None,
         again: bool = False,
         groups: np.ndarray | None = None,
         mass: np.ndarray | None = None,
@@ -206,11 +209,8 @@ class Model(ScoredModel):
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
-        evaluation_weight : (n,) array, optional
-            Weights for the evaluation of members and the calibration of probabilities, ``weight`` if None; 0 for rows
-            that were learned before.
         again : bool, default False
-            Whether the rows were learned before; then views and certificates learn nothing from them.
+            Whether the rows were learned before; then views, certificates and calibration learn nothing from them.
         groups, mass : (n,) arrays, optional
             For a pool, see :meth:`tunefree.pool.pool.Pool.learn`. A run of rows of one group must be in one call.
 
@@ -223,11 +223,10 @@ class Model(ScoredModel):
             is unknown. NaN for rows that all members keep back, see ``take_late_losses`` of the predictor.
         """
         self.check_learns()
-        evaluation_weight = weight if evaluation_weight is None else evaluation_weight
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of the members' arrays
             self.reserve(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
-        rows, start = LabelledRows(X, codes, weight, evaluation_weight, groups, mass), 0
+        rows, start = LabelledRows(X, codes, weight, groups, mass), 0
         margins, row_losses = [], [np.empty(0)]
         for stop, label in [*new, (n_rows(X), None)]:
             for predictions in self.predictor.learn(rows.part(start, stop), again):
@@ -249,19 +248,18 @@ class Model(ScoredModel):
         else:
             targets = rows.y.copy()  # the caller may write to the array before it is recorded
             if not again:
-                means = self.record.targets.add(rows.weight, rows.y)
+                means = self.first_pass.targets.add(rows.weight, rows.y)
                 is_unknown = np.isnan(means)
                 mean_predictions = self.objective.loss.prediction_of(np.nan_to_num(means))
                 margins[is_kept_back, 0] = mean_predictions[is_kept_back]
         losses = measured(self.objective, targets, margins)
         entries, met = self.linear.latest
         if again:
-            self.record.is_over = True
+            self.first_pass.is_over = True
             return margins, losses
-        counted = np.where(is_unknown, 0.0, rows.evaluation_weight)
-        labelled = LabelledRows(entries, targets, np.where(is_kept_back, 0.0, rows.weight), counted)
-        self.record.add(self.objective, labelled, margins, losses, met)
-        is_late = is_kept_back & (rows.evaluation_weight > 0.0)
+        weights = np.where(is_kept_back, 0.0, rows.weight), np.where(is_unknown, 0.0, rows.weight)
+        self.first_pass.add(self.objective, PredictedRows(entries, targets, *weights, margins, losses), met)
+        is_late = is_kept_back & (rows.weight > 0.0)
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
     def _margins(self, predictions: np.ndarray) -> np.ndarray:
@@ -287,7 +285,7 @@ class Model(ScoredModel):
     def begin_pass(self) -> None:
         """Begin another pass over learned rows; from now on features get slots at their first occurrence."""
         self.check_learns()
-        self.record.replay(*self.linear.settle(), self.objective)
+        self.record.replay(self.linear.settle())
         self.predictor.begin_pass()
 
     def add_class(self, label: Any) -> None:
@@ -326,7 +324,7 @@ class Model(ScoredModel):
             raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
         self.pool.reduce()
         self.linear.reduce()
-        self.record = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
+        self.first_pass = FirstPassRecord(self.options, FEWEST_FEATURES, self.n_outputs)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, to the last bit."""
@@ -338,7 +336,7 @@ class Model(ScoredModel):
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
-        self.record.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
+        self.first_pass.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
         arrays: dict[str, np.ndarray] = {}
         for name, part in self._parts().items():
             arrays_of_part, header[name] = part.save_state()

@@ -41,6 +41,7 @@ class Past(NamedTuple):
     slots: np.ndarray  # (r,) uint32: slots of the features
     sources: np.ndarray  # (r,) int64: indices into the log, of the rows with the occurrences
     places: np.ndarray  # (r,) int64: indices into the kept occurrences
+    rows: Rows  # the occurrences as rows of one entry each, with raw values
 
 
 class Met(NamedTuple):
@@ -53,7 +54,6 @@ class Met(NamedTuple):
     entries: np.ndarray  # (f,) int64: the occurrences of these rows that are kept, as indices of words in the original
     #   rows; -1 for codes
     past: Past  # occurrences to be replayed before the rows are learned
-    past_rows: Rows  # these occurrences as rows of one entry each, with raw values
     n_slots: int  # number of slots to reserve capacity for
     visited: slice  # slots of visitors, whose statistics are forgotten once the rows are learned
 
@@ -169,7 +169,7 @@ class FirstMeetings(Part):
         placed = self._with_slots(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
-        return Met(*placed, places, entries, past, self.replayed(past, "raw"), visited.stop, visited)
+        return Met(*placed, places, entries, past, visited.stop, visited)
 
     def _count_rows(
         self, rows: np.ndarray, features: np.ndarray, is_learned: np.ndarray
@@ -254,7 +254,9 @@ class FirstMeetings(Part):
         counts = (chains > 0) & (self.rows[chains - 1] < end_serial)
         places = chains[counts].astype(np.int64) - 1
         slots = np.repeat(self.slot_of[features] if slots is None else slots, np.count_nonzero(counts, axis=1))
-        return Past(slots.astype(np.uint32), self.rows[places].astype(np.int64) % LOGGED, places)
+        slots, edges = slots.astype(np.uint32), np.arange(len(places) + 1)
+        rows = Rows(edges[:-1], edges[1:], slots, self.values["raw"][places])
+        return Past(slots, self.rows[places].astype(np.int64) % LOGGED, places, rows)
 
     def settle(self) -> Past | None:
         """Give slots to all features that occurred, and to others once they occur; returns occurrences to replay."""
@@ -311,8 +313,7 @@ class FirstMeetings(Part):
 
     def replayed(self, past: Past, view: str) -> Rows:
         """Occurrences as rows of one entry each, with the values of a view."""
-        edges = np.arange(len(past.places) + 1)
-        return Rows(edges[:-1], edges[1:], past.slots, self.values[view][past.places])
+        return past.rows._replace(values=self.values[view][past.places])
 
     def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
         """An array (d, ...) by feature, reordered by slot."""

@@ -142,9 +142,9 @@ class ModelOptions:
         return Objective(self.task, None if is_softmax else loss_of(self.task, self.loss))
 
 
-LOG_ODDS, SOFTMAX = Objective("classification", loss_of("classification", None)), Objective("classification")
+LOG_ODDS = Objective("classification", loss_of("classification", None))
 
 
 def objective_of_mixture(n_outputs: int) -> Objective:
     """The objective for mixed log-odds, with one margin or one for each class; it is not used for learning."""
-    return LOG_ODDS if n_outputs == 1 else SOFTMAX
+    return LOG_ODDS if n_outputs == 1 else calibration.LOG_LOSS

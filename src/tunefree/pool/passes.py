@@ -171,8 +171,8 @@ def compiled_of(learners: Iterable[type[Learner]]) -> list[Compiled]:
     return [*passes, *(reading(cls, has_one_output) for cls in learners for has_one_output in numbers)]
 
 
-_NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
-NOTHING_MET = _NONE, _NONE, _NO_LOG  # arguments if no entries are left out
+NOTHING_MET = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, OF_ROW))  # if no entries are left out
+NO_OFFSETS = np.zeros(0)
 
 
 def learn(
@@ -182,18 +182,16 @@ def learn(
     y: np.ndarray,
     weight: np.ndarray,
     predictions: np.ndarray,
-    left_out: np.ndarray = _NONE,
-    places: np.ndarray = _NONE,
-    log: np.ndarray = _NO_LOG,
+    met: tuple[np.ndarray, ...] = NOTHING_MET,
     offsets: np.ndarray | None = None,
 ) -> None:
     """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
-    ``left_out`` and ``places`` (indices of rows in the log) are from :class:`tunefree.pool.occurrences.Met`.
-    ``offsets`` (K,) are added to the learner's weights of the constant.
+    ``met`` are ``left_out`` and ``places`` of a :class:`tunefree.pool.occurrences.Met`, and the log. ``offsets`` (K,)
+    are added to the learner's weights of the constant.
     """
     row_arguments = entries_of(X), numbers_of(y), numbers_of(weight), predictions
-    run, *arguments = call_on(state, objective, row_arguments, (left_out, places, log), offsets)
+    run, *arguments = call_on(state, objective, row_arguments, met, offsets)
     run(*arguments)
 
 
@@ -205,7 +203,7 @@ def call_on(
     offsets: np.ndarray | None,
 ) -> Call:
     """The call in which a learner learns ``rows``: entries, targets, weights, and the array of predictions to write."""
-    scratch, added = np.zeros((3, padded(state.n_outputs))), _NO_OFFSETS if offsets is None else offsets
+    scratch, added = np.zeros((3, padded(state.n_outputs))), NO_OFFSETS if offsets is None else offsets
     learn, is_large = pass_of("learn", type(state), state.n_outputs == 1), state.nbytes > LARGE
     return learn, state, *objective.arrays, is_large, *rows, *met, added, scratch
 

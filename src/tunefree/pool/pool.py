@@ -26,7 +26,7 @@ from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeig
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
-from tunefree.pool.members import Ahead, Members, predictions_of
+from tunefree.pool.members import Members, predictions_of
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.snapshot import Copies
@@ -50,7 +50,7 @@ class Pool(Part):
     complete block and in the current one. ``copies`` record the predictions that a copy of the pool makes for later
     rows. A loss with a logarithmic link has a ``balance``. A pass ``has_finished`` if no row was learned since its end.
     A pool that ``only_predicts`` has no state for learning. While ``only_members_learn``, the mixture keeps its
-    weights, and the predictions of the members are not recorded.
+    weights, and nothing is recorded.
     """
 
     bank: ClassVar[None] = None
@@ -133,18 +133,19 @@ class Pool(Part):
         rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
             chunk = rows.part(first, last)
-            ahead = None if groups is None else self._predict_ahead(chunk.X, chunk.weight, groups[first:last])
+            if chunk.groups is not None:
+                chunk = self._predicted_ahead(chunk, chunk.groups)
             for start, stop in self._piece_bounds(chunk.X, chunk.weight):
-                part_ahead = None if ahead is None else ahead.part(start, stop)
-                for mixed in self._learn_rows(chunk.part(start, stop), part_ahead):
+                for mixed in self._learn_rows(chunk.part(start, stop)):
                     yield self._as_targets(mixed, math.log(self.unit))
 
-    def _predict_ahead(self, X: Any, weight: np.ndarray, groups: np.ndarray) -> Ahead:
-        """Predict rows in runs of groups before any of them is learned."""
-        predictions, is_known = self.members.predict(X), self.members.know_groups(weight, groups)
+    def _predicted_ahead(self, rows: LabelledRows, groups: np.ndarray) -> LabelledRows:
+        """Rows in runs of groups with their predictions, before any of them is learned."""
+        predictions, is_known = self.members.predict(rows.X), self.members.know_groups(rows.weight, groups)
         mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
         mixed += self.offsets[NEW] if self.has_no_events else 0.0
-        return Ahead(predictions, mixed, is_known, groups, self.rows)
+        precedes = np.full(len(groups), self.rows == 0)
+        return rows._replace(is_known=is_known, precedes=precedes, predictions=predictions, mixed=mixed)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict future rows: log-probabilities (n, classes), or numbers (n, 1).
@@ -189,7 +190,6 @@ class Pool(Part):
         return by_context(contexts, lambda number, rows: self._mixed_in(number, predictions[rows], is_over))
 
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
-        """Mixed predictions (n, K) of rows in one context."""
         mixture, places, is_base = mixing_of(self, number, is_over)
         return mixture.predict(predictions if places is None else predictions[:, places], is_over, is_base)
 
@@ -299,59 +299,54 @@ class Pool(Part):
             yield start, stop
             start = stop
 
-    def _learn_rows(self, rows: LabelledRows, ahead: Ahead | None) -> Iterator[np.ndarray]:
+    def _learn_rows(self, rows: LabelledRows) -> Iterator[np.ndarray]:
         """Learn rows, cut before the first known row, at which the context of known rows begins."""
-        observed, is_known = self.members.observe(rows.X, rows.weight, ahead)
+        observed, is_known = self.members.observe(rows)
         contexts, first = is_known.astype(np.uint8), 0
-        if len(self.contexts) == 1 and not self.only_members_learn:
+        if len(self.contexts) == 1:
             known = np.flatnonzero(is_known & (rows.weight > 0.0))
             first = int(known[0]) if len(known) else 0
         for start, stop in pairwise([0, first, len(contexts)] if first else [0, len(contexts)]):
             some = Observed(*(array[start:stop] for array in observed))
-            part_ahead = None if ahead is None else ahead.part(start, stop)
-            yield self._learn_piece(rows.part(start, stop), some, contexts[start:stop], part_ahead)
+            yield self._learn_piece(rows.part(start, stop), some, contexts[start:stop])
 
-    def _learn_piece(
-        self, rows: LabelledRows, observed: Observed, contexts: np.ndarray, ahead: Ahead | None
-    ) -> np.ndarray:
+    def _learn_piece(self, rows: LabelledRows, observed: Observed, contexts: np.ndarray) -> np.ndarray:
         """Learn rows; only the first of them may be the first known row."""
-        X, y, weight = rows[:3]
-        before, has_no_events = self.rows, self.has_no_events and not self.only_members_learn
+        X, y, weight, groups = rows[:4]
+        before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count_rows(contexts[weight > 0.0])
         relative, in_context = self.relative.of(weight), self._in_context(rows, contexts)
-        if before == 0 or ahead is not None:
-            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
-        groups = None if ahead is None else ahead.groups
+        if before == 0 or groups is not None:
+            in_context = np.where(self._precede_targets(rows), 0.0, in_context)
         judging = in_context if groups is None else weights_of_one_row(groups, in_context)
         numbers, units = before + np.cumsum(weight > 0.0), [context.conformal.units for context in self.contexts]
         learned = None
-        if len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn:
+        if len(y) == 1 and groups is None and weight[0] > 0.0 and not self.only_members_learn:
             row_weights = float(relative[0]), float(in_context[0])
             learned = self.single_rows.predict(self, X, observed, int(contexts[0]), float(y[0]), row_weights)
         if learned is not None:
             predictions, mixed = learned
         else:
             leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
-            members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative, leaf_weights))
+            members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative))
             predictions = predictions_of(members, online, members.generations(), observed.matrix, y, leaf_weights)
             if self.only_members_learn:
-                mixed = self._mixed(predictions, contexts, is_over=False)
+                return self._mixed(predictions, contexts, is_over=False)
+            if rows.predictions is None:
+                self.waiting.put_back(observed.digests, predictions)
             else:
-                if ahead is None:
-                    self.waiting.put_back(observed.digests, predictions)
-                else:
-                    predictions = ahead.predictions
-                mixed = self._mix(predictions, y, judging, contexts)
+                predictions = rows.predictions
+            mixed = self._mix(predictions, y, judging, contexts)
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         weights = weight, in_context, judging
         self._record(
             LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
         )
-        if weight[-1] > 0.0 and not self.only_members_learn:
+        if weight[-1] > 0.0:
             self._run_events(predictions[-1])
-        return mixed if ahead is None else ahead.mixed
+        return mixed if rows.mixed is None else rows.mixed
 
     def _record(self, rows: LearnedRows) -> None:
         """Record rows, or copy them so that they can wait for others."""
@@ -379,7 +374,7 @@ class Pool(Part):
         weight, mass = rows.weight, rows.weight if rows.mass is None else rows.mass
 
         def relative_weights(number: int, some: Any) -> np.ndarray:
-            if number == len(self.contexts):  # all rows have weight 0
+            if number == len(self.contexts):  # all rows have weight 0, or only members learn
                 return np.zeros(len(weight[some]))
             return self.contexts[number].relative.of((weight if number == KNOWN else mass)[some])
 
@@ -396,14 +391,15 @@ class Pool(Part):
 
         return by_context(contexts, learn_context)
 
-    def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
+    def _precede_targets(self, rows: LabelledRows) -> Any:
         """A mask (n,) of rows predicted before the first target; they do not count, as targets may be of any size.
 
         False for log-probabilities, and for logarithms, which start from a rate that is expected of few rows.
         """
         if self.members.loss is None or self.members.predicts_logarithms:
             return False
-        return np.cumsum(weight > 0.0) <= (weight > 0.0) if ahead is None else ahead.rows == 0
+        learned = rows.weight > 0.0
+        return np.cumsum(learned) <= learned if rows.precedes is None else rows.precedes
 
     @property
     def next_event(self) -> int:
@@ -418,11 +414,8 @@ class Pool(Part):
             for index, context in enumerate(self.contexts):
                 context.observe(rows.judging_in(index))
 
-        observers = [] if self.members.growth is None else [self.members.growth.observe]
-        if not self.only_members_learn:
-            observers += [] if self.balance is None else [self.balance.observe]
-            observers += self.copies.observe, observe_contexts, self.rises.observe
-        self.ledger.flush(*observers)
+        observers = [part.observe for part in (self.members.growth, self.balance) if part is not None]
+        self.ledger.flush(*observers, self.copies.observe, observe_contexts, self.rises.observe)
 
     prepare = flush  # called before the pool is saved or copied
 

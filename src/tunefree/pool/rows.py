@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.part import Part
 from tunefree.core.rows import part
-from tunefree.core.schema import FROM_ZERO
-
-Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) of a member relative to the units (d,) of the features
-
-
-class ReadWeights(NamedTuple):
-    """Weights of a member relative to the units of the features; the unit of an unknown feature is 0."""
-
-    weights: Annotated[np.ndarray, "float64[d, outputs]"]
-    units: Annotated[np.ndarray, "float64[d]", FROM_ZERO]
+from tunefree.learners.weights import ReadWeights
 
 
 class LabelledRows(NamedTuple):
@@ -27,9 +18,13 @@ class LabelledRows(NamedTuple):
     X: Any  # block of rows
     y: np.ndarray  # (n,) targets in the form of the objective, or class indices
     weight: np.ndarray  # (n,) sample weights; a row of weight 0 is predicted but not learned
-    evaluation_weight: np.ndarray  # (n,) weights in the evaluation of members; 0 for rows learned before
     groups: np.ndarray | None = None  # (n,) digests of their groups
     mass: np.ndarray | None = None  # (n,) total weights of each row and its duplicates, if all are known in advance
+    # Of rows with groups, before any row of their runs is learned:
+    is_known: np.ndarray | None = None  # (n,) whether a row of the group was learned
+    precedes: np.ndarray | None = None  # (n,) whether no row was learned
+    predictions: np.ndarray | None = None  # (n, M, K) by members
+    mixed: np.ndarray | None = None  # (n, K) by the mixture
 
     def part(self, start: int, stop: int) -> LabelledRows:
         """The rows from ``start`` up to ``stop``."""
@@ -61,18 +56,9 @@ class Family(NamedTuple):
     predictor_class: type[Part]
 
 
-class Further(NamedTuple):
-    """Entries of rows whose features have no slot in the weights of a member, and weights for them."""
-
-    X: Any  # block of rows
-    read: Read
-    features: np.ndarray  # (d,) features of these weights, as in the original rows
-
-
 class WeightedRows(NamedTuple):
     """Rows in the view of a member, and its weights: margins are sums of weight * x / unit."""
 
     X: Any  # block of rows
-    weights: np.ndarray  # (d, K)
-    units: np.ndarray  # (d,) units of the features; 0 for features that never occurred
-    further: Further | None = None  # further terms of the sums
+    read: ReadWeights
+    features: np.ndarray | None = None  # (d,) numbers of features without a slot; None for weights by slot

@@ -36,18 +36,18 @@ class Single(Part):
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
         """Predict each row before it is learned; yields the predictions (n, K) of consecutive pieces.
 
-        ``again`` is True for rows that were learned before.
+        The calibration learns nothing from rows that come ``again``.
         """
         for piece in pieces(len(rows.y)):
             some = rows.part(piece.start, piece.stop)
             (predictions,) = self.linear.learn(some, again)
-            yield self._calibrated(predictions, some)
+            yield self._calibrated(predictions, some.y, np.zeros(len(some.y)) if again else some.weight)
 
-    def _calibrated(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
+    def _calibrated(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predictions (n, K), 0 where they are not finite; the calibration learns from them."""
         predictions = finite(predictions)
         if self.calibration is not None:
-            calibration.learn(self.calibration, predictions, rows.y, rows.evaluation_weight)
+            calibration.learn(self.calibration, predictions, y, weight)
         return predictions
 
     def predict(self, X: Any) -> np.ndarray:

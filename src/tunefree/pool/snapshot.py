@@ -126,12 +126,10 @@ class Copies(Part):
                 self._flush()
 
     def _flush(self) -> None:
-        """Let the copy predict the rows that wait."""
         self.ledger.flush(self._predict)
 
     def _predict(self, rows: LearnedRows) -> None:
-        if self.copy is None:
-            return
+        assert self.copy is not None  # rows wait for it
         members, X, contexts = self.members, rows.X, rows.contexts
         predictions, mixed = self.copy.predict(X, contexts)
         born = predictions[:, members.places_as_born]

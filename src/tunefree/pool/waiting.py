@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.part import RECORD, Part, argument, child
+from tunefree.core.part import RECORD, Part, child
 from tunefree.core.schema import ANY
 
 MOST_ROWS = 4096  # the largest number of waiting rows; the earliest ones are dropped
@@ -30,11 +30,6 @@ class _Rows(NamedTuple):
     predictions: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
 
 
-def _restore(waiting: Waiting, rows: _Rows) -> None:
-    waiting.rows = dict(zip(rows.digests.tolist(), rows.predictions, strict=True))
-    waiting.row_bytes = rows.predictions[:1].nbytes
-
-
 class Waiting(Part):
     """Predictions by members for the latest rows, by the digest of their observation.
 
@@ -47,18 +42,20 @@ class Waiting(Part):
     """
 
     rows: dict[int, np.ndarray] = child(  # (M, K) of each
-        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._arrays(), write=_restore
+        _Rows,
+        RECORD,
+        blank=lambda _: {},
+        make=lambda *_: _Rows,
+        read=lambda waiting: waiting._arrays(),
+        write=lambda waiting, saved: waiting.rows.update(zip(saved.digests.tolist(), saved.predictions, strict=True)),
     )
-    row_bytes = argument()
 
     def __init__(self) -> None:
         self.rows = {}
-        self.row_bytes = 0  # of the predictions of the latest row
 
     def keep(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Keep the predictions (n, M, K) of rows."""
-        self.row_bytes = predictions[:1].nbytes or self.row_bytes
-        most = max(min(MOST_ROWS, MOST_BYTES // max(self.row_bytes, 1)), 1)
+        most = max(min(MOST_ROWS, MOST_BYTES // max(predictions[:1].nbytes, 1)), 1)
         for digest, row_predictions in zip(digests[-most:].tolist(), predictions[-most:], strict=True):
             self.rows.pop(digest, None)
             self.rows[digest] = row_predictions.copy()
@@ -79,7 +76,7 @@ class Waiting(Part):
     @property
     def nbytes(self) -> int:
         """Bytes of the kept predictions."""
-        return self.row_bytes * len(self.rows)
+        return sum(predictions.nbytes for predictions in [*self.rows.values()])
 
     def _arrays(self) -> _Rows:
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))

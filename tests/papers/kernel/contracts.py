@@ -80,16 +80,15 @@ def bank_of(
     return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
-def teach(bank: KernelBank, block: Any, data: Rows, cuts: tuple[int, ...] = (), evaluation_weight: Any = None) -> Any:
+def teach(bank: KernelBank, block: Any, data: Rows, cuts: tuple[int, ...] = (), again: bool = False) -> Any:
     """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
     n = n_rows(block)
     predictions = np.empty((len(bank.members), n, bank.n_outputs))
-    evaluation_weight = data.weight if evaluation_weight is None else evaluation_weight
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         here = slice(start, stop)
-        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here], evaluation_weight[here])
-        bank.learn(rows, predictions[:, here])
+        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here])
+        bank.learn(rows, predictions[:, here], again)
     return predictions
 
 

@@ -95,7 +95,7 @@ def test_a_second_pass_adds_no_points_for_rows_of_the_first(kind, n):
     block = KINDS[kind](data.X)
     bank, _ = taught(data, block)
     bank.begin_pass()
-    teach(bank, block, data, evaluation_weight=np.zeros(len(data.y)))
+    teach(bank, block, data, again=True)
     points = bank.expansion.support.points.keys()
     assert len(set(points)) == len(points)
     bank.expansion.close()

@@ -12,7 +12,6 @@ from tunefree.core import storage
 from tunefree.core.rows import dense, part
 from tunefree.papers.kernel.family import WIDTHS
 from tunefree.pool.model import Model, restored
-from tunefree.pool.rows import LabelledRows
 from tunefree.pool.targets import Labels
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
@@ -108,8 +107,7 @@ def test_the_scale_of_the_weights_does_not_matter_to_a_mixture(classes, n_output
     predictions[:, 20:40] = predictions[1, 40:50] = np.nan
     for scale in (2.0**-900, 1.0, 2.0**900):
         task, known = ("classification", {"classes": classes}) if classes else ("regression", {})
-        rows = LabelledRows(None, y, scale * weight, scale * weight)
-        shown.append(Model(task, "kernel-pistol", **known).predictor._mixed(predictions, rows))
+        shown.append(Model(task, "kernel-pistol", **known).predictor._mixed(predictions, y, scale * weight))
     assert np.flatnonzero(np.isnan(shown[1]).any(axis=1)).tolist() == list(range(20, 40))
     np.testing.assert_array_equal(shown[0], shown[1])
     np.testing.assert_array_equal(shown[2], shown[1])

@@ -67,8 +67,7 @@ def margins_along(
     if method.is_ours:
         model = Model("classification", method.learner, view=method.view, n_features=n_features, classes=list(labels))
         for rows, codes, again, ends_pass in stream:
-            ones = np.ones(len(codes))
-            model.learn(rows, Labels(labels, codes), ones, ones * (not again), again=again)
+            model.learn(rows, Labels(labels, codes), np.ones(len(codes)), again=again)
             if ends_pass and method is POOL:  # the pass ends as that of `fit` and `train`: last trees are grown
                 model.freeze()
             yield model.predict(test)

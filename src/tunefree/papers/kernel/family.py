@@ -71,17 +71,17 @@ class Kernels(Single):
             predictions = np.empty((len(self.bank.members), len(some.y), self.linear.n_outputs))
             self.bank.learn(some._replace(y=y), predictions, again)
             self._judge_warmup()
-            yield self._mixed(predictions, some)
+            yield self._mixed(predictions, some.y, np.zeros(len(some.y)) if again else some.weight)
 
-    def _mixed(self, predictions: np.ndarray, rows: LabelledRows) -> np.ndarray:
+    def _mixed(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predictions (n, K) by those of members (M, n, K), which are then learned; NaN where all sleep."""
         asleep = np.isnan(predictions).all(axis=(0, 2))
-        rows = rows._replace(evaluation_weight=np.where(asleep, 0.0, rows.evaluation_weight))
+        weight = np.where(asleep, 0.0, weight)
         if self.mixture is None:
-            mixed = self._calibrated(predictions[0], rows)
+            mixed = self._calibrated(predictions[0], y, weight)
         else:
-            relative = self.relative.of(rows.evaluation_weight)
-            learned = self.mixture.learn(self._as_mixed(predictions), np.asarray(rows.y, np.float64), relative)
+            relative = self.relative.of(weight)
+            learned = self.mixture.learn(self._as_mixed(predictions), np.asarray(y, np.float64), relative)
             mixed = self._as_margins(learned)
         return np.where(asleep[:, None], np.nan, mixed)
 
@@ -114,9 +114,9 @@ class Kernels(Single):
         warmup, self.bank.warmup_predictions = self.bank.warmup_predictions, None
         if warmup is None:
             return
-        n_outputs, weight = self.linear.n_outputs, warmup.evaluation_weight
+        n_outputs, weight = self.linear.n_outputs, warmup.weight
         codes = np.where(warmup.y > 0, 1.0, 0.0) if self.linear.has_classes and n_outputs == 1 else warmup.y
-        mixed = np.nan_to_num(self._mixed(warmup.predictions, LabelledRows(None, codes, weight, weight)))
+        mixed = np.nan_to_num(self._mixed(warmup.predictions, codes, weight))
         kept = weight > 0.0
         y, mixed = warmup.y[kept], np.ascontiguousarray(mixed[kept])
         objective = self.bank.members[0].objective

@@ -73,11 +73,9 @@ class KernelMember(Part):
         """log2 of the width: of the gamma of its kernel over that of the bank."""
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
-    def judged(self, margins: np.ndarray, rows: LabelledRows) -> np.ndarray:
+    def judged(self, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predictions of margins (n, K), each before the calibration learns its row; evidence records the margins."""
-        y, evaluation_weight = rows.y, rows.evaluation_weight
         if self.evidence is not None:
-            weight = np.where(rows.weight > 0.0, evaluation_weight, 0.0)
             # Of a function in a kernel's space evidence has no sums for features but the constant.
             nowhere = np.zeros(len(y), np.int64)
             no_entries = Rows(nowhere, nowhere, np.zeros(0, np.uint32), np.zeros(0))
@@ -87,7 +85,7 @@ class KernelMember(Part):
             return margins
         n_outputs = margins.shape[1]
         codes = np.where(y > 0, 1, 0) if n_outputs == 1 else y
-        return like_margins(calibration.learn(self.calibration, margins, codes, evaluation_weight), n_outputs)
+        return like_margins(calibration.learn(self.calibration, margins, codes, weight), n_outputs)
 
     def predict(self, margins: np.ndarray) -> np.ndarray:
         """Predictions of the margins (n, K) of new rows."""
@@ -142,14 +140,14 @@ class WarmupRows(NamedTuple):
     X: Block
     y: Annotated[np.ndarray, "float64[n]"]
     weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
-    evaluation_weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]
+    evaluation_weight: Annotated[np.ndarray, "float64[n]", FROM_ZERO]  # the same, in files
 
 
 class WarmupPredictions(NamedTuple):
     """Predictions of members for rows that were kept back, each before it was learned."""
 
     y: np.ndarray  # (n,) targets
-    evaluation_weight: np.ndarray  # (n,) with which members are evaluated
+    weight: np.ndarray  # (n,)
     predictions: np.ndarray  # (M, n, K)
 
 
@@ -246,7 +244,7 @@ class KernelBank(Part):
         n = len(rows.y)
         start = 0 if self.frozen else n if again else self._keep_back(rows)
         if start < n:
-            self._learn(rows.part(start, n), predictions[:, start:])
+            self._learn(rows.part(start, n), predictions[:, start:], again)
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
@@ -254,13 +252,13 @@ class KernelBank(Part):
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         before = [] if self.waiting is None else [self.waiting]
-        blocks, *others = zip(*before, kept[:4], strict=True)
+        blocks, *others = zip(*before, (*kept[:3], kept.weight), strict=True)
         self.waiting = WarmupRows(together(list(blocks)), *(np.concatenate(arrays, dtype=float) for arrays in others))
         if len(self.waiting.y) == WARMUP_ROWS:
             self.freeze()
         return stop
 
-    def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
+    def _learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
         """Learn rows with view and kernel fixed; writes their predictions (M, n, K)."""
         expansion: Any = self.expansion
         seen = self._points(rows.X)
@@ -281,7 +279,7 @@ class KernelBank(Part):
                 expansion.close()
             start = stop
         for m, member in enumerate(self.members):
-            predictions[m] = member.judged(margins[m], rows)
+            predictions[m] = member.judged(margins[m], targets, np.zeros(len(targets)) if again else weights)
 
     def freeze(self) -> None:
         """Fix view and kernel by the rows kept back, if there are any, and learn these.
@@ -290,14 +288,14 @@ class KernelBank(Part):
         """
         if self.frozen or self.waiting is None:
             return
-        first, self.waiting, self._read = LabelledRows(*self.waiting), None, None
+        first, self.waiting, self._read = LabelledRows(*self.waiting[:3]), None, None
         if self.view_name != "raw":
             self.views[self.view_name] = Steady.create(first.X.numbers.shape[1])
             transform(self.views[self.view_name], first.X, first.weight)
         self._fix_kernel(first)
         predicted = np.empty((len(self.members), len(first.y), self.n_outputs))
         self._learn(first, predicted)
-        self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
+        self.warmup_predictions = WarmupPredictions(first.y, first.weight, predicted)
 
     def _fix_kernel(self, first: LabelledRows) -> None:
         """Fix the kernel by the first rows, and the members' first states."""
