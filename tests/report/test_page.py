@@ -173,7 +173,7 @@ def test_a_page_of_numbers_has_intervals_and_hostile_names_are_text(tmp_path):
     assert "<script>alert(1)</script>" in read.text and "Residuals on the test data: targets" in read.text
     assert "Intervals by width" in read.text and page._repr_html_().count("&lt;h1") == 1
     lead = r"Predicts pay with a mean absolute error of [\d.]+; .*; intervals of 90 % hold [\d.]+ % of the rows\."
-    assert re.fullmatch(lead, page.document.lead)
+    assert re.fullmatch(lead, page.lead)
 
 
 def test_pages_of_little_say_so():
@@ -185,7 +185,7 @@ def test_pages_of_little_say_so():
     assert "Weights in the base mixture" not in of_few and "of the next row" not in of_few
     trained = train(open_source(numbers), Plan(target="y", loss="huber:1", learner="scinol2"))
     mean = FIGURES(evaluate(trained, open_source(numbers), BadRows()).measures["loss"])
-    assert page_of(trained, numbers).document.lead == f"Predicts y with a mean loss of {mean}."
+    assert page_of(trained, numbers).lead == f"Predicts y with a mean loss of {mean}."
 
 
 def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, done, tmp_path):

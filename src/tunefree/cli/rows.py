@@ -231,9 +231,9 @@ def report(
     trained = Trained.load(model)
     source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     learned = replace(test, data=train).source(plan, is_table=True) if train else None
-    document = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
+    written = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
     print_row_notes(bad)
-    page.write(document, output)
+    written.save(output)
     if not files.is_installed():
         typer.echo(page.NO_CHARTS, err=True)
     typer.echo(f"report in {output}", err=True)

@@ -369,9 +369,8 @@ def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, Base
     while True:
         with suppress(queue.Empty):
             return results.get(timeout=POLL)
-        with stop.paused() as is_waiting:
-            if is_waiting and stop.number and results.empty():
-                return None, Stopped()
+        if stop.number and stop.reader_waits and results.empty():  # in this order
+            return None, Stopped()
 
 
 def check_learned(model: ScoredModel, rows: int, tally: Tally, source: Source) -> None:

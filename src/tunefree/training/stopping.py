@@ -31,7 +31,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Stop(Callback):
-    """A request to end a training, from a signal handler or another thread; no row passes while its gate is held."""
+    """A request to end a training, from a signal handler or another thread.
+
+    The reader thread looks for it after each wait for rows, so that no row passes once another thread has seen both the
+    request and the wait.
+    """
 
     may_end = False
 
@@ -39,7 +43,7 @@ class Stop(Callback):
         self.number = 0  # signal of the request; 0 before any request
         self.asked = 0.0  # time of the request in seconds
         self.learns = False  # whether there is anything to save
-        self._gate, self._reader_waits = threading.Lock(), False
+        self.reader_waits = False  # whether the reader waits for rows of the source
         self._ends_process = False  # whether a signal other than Ctrl-C arrived, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
@@ -54,27 +58,18 @@ class Stop(Callback):
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source; raises Stopped after a request."""
-        while True:
-            self._set(waits=True)
+        while not self.number:
+            self.reader_waits = True
             try:
                 chunk = next(chunks, None)
             finally:
-                self._set(waits=False)
+                self.reader_waits = False
+                if self.number:
+                    raise Stopped
             if chunk is None:
                 return
             yield chunk
-
-    def _set(self, waits: bool) -> None:
-        with self._gate:
-            self._reader_waits = waits and not self.number
-            if self.number:
-                raise Stopped
-
-    @contextmanager
-    def paused(self) -> Iterator[bool]:
-        """Hold the gate; yields whether the reader is waiting for rows."""
-        with self._gate:
-            yield self._reader_waits
+        raise Stopped
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
