@@ -34,13 +34,12 @@ from tunefree.report.formats import (
     sentence,
     weights_named,
 )
-from tunefree.report.guarantees import bounds
+from tunefree.report.guarantees import bounds, order
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LEVEL
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 from tunefree.workflows.findings import findings, missing_shares
 
@@ -299,7 +298,7 @@ def blocks_of_model(
         ]
         blocks += [*blocks_of_drifts(trained), *tables]
         blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
-        blocks += [Data(name, value) for name, value in order_of(trained).items()]
+        blocks += order(trained)
     blocks += blocks_of_terms(decomposition, top, label)
     blocks += blocks_of_features(model, trained.encoder.names(), top)
     return [*blocks, Note(OF_ALL, "fine")] if is_brief else blocks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,25 @@ from tunefree.training.callbacks import Callback, Step
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 5.0  # seconds from a stop request until training ends even if the model cannot be saved
 INTERRUPTED = 128  # plus the signal number is the exit status after a signal, as in shells
+
+
+@contextmanager
+def handling(handle: Callable[[int, Any], None], ends_process: Callable[[], bool]) -> Iterator[None]:
+    """A context in which a function handles signals; ignored ones stay ignored, as under ``nohup``.
+
+    A shutdown sends several signals. So if the process ends, those after the context are ignored, except Ctrl-C: the
+    model must still be saved, and the last message printed.
+    """
+    is_main = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
+    handlers = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+    replaced = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    for number in replaced:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in replaced.items():
+            signal.signal(number, signal.SIG_IGN if ends_process() and number != signal.SIGINT else handler)
 
 
 class Stopped(Exception):  # noqa: N818 - no error
@@ -71,24 +90,12 @@ class Stop(Callback):
             yield chunk
         raise Stopped
 
-    @contextmanager
-    def on_signals(self) -> Iterator[None]:
-        """Let signals request the end of the training; only in the main thread.
+    def on_signals(self) -> AbstractContextManager[None]:
+        """A context in which signals request the end of the training; only in the main thread.
 
         Before anything is learned, a signal interrupts training at once; a second Ctrl-C always does.
         """
-        is_main = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-        handlers = {number: signal.getsignal(number) for number in SIGNALS if is_main}
-        # Ignored signals stay ignored, as under ``nohup``.
-        replaced = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-        for number in replaced:
-            signal.signal(number, self._handle)
-        try:
-            yield
-        finally:
-            for number, handler in replaced.items():
-                # a shutdown sends several signals; the final message on the saved model must still be printed
-                signal.signal(number, signal.SIG_IGN if self._ends_process and number != signal.SIGINT else handler)
+        return handling(self._handle, lambda: self._ends_process)
 
     def _handle(self, number: int, _frame: Any) -> None:
         is_second = self.number and number == signal.SIGINT
