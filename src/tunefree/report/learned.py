@@ -18,7 +18,6 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
-from tunefree.pool.targets import MOST_SUMMED
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
@@ -190,17 +189,13 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Mean loss and error of the first pass, the estimated loss on new rows, and the number of rises.
-
-    Formats mark means of sums that have reached the largest number.
-    """
+    """Mean loss and error of the first pass, the estimated loss on new rows, and the number of rises."""
     model, metrics = trained.model, trained.progress.progressive[0]
     counted = " (after the first row)" if model.task == "regression" else ""
     names, facts = names_of_losses(model), list[Fact]()
-    sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
-    for (title, write), (name, mean, total) in zip(names, sums, strict=True):
-        over = "over " if total >= MOST_SUMMED else ""
-        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
+    means = {"progressive_loss": metrics.mean_loss(), "progressive_error": metrics.mean_error()}
+    for (title, write), (key, mean) in zip(names, means.items(), strict=True):
+        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, counted), key))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
@@ -212,8 +207,8 @@ def losses(trained: Trained) -> list[Fact]:
     return facts
 
 
-def _counted(write: Any, over: str, counted: str, mean: float) -> str:
-    return f"{over}{write(mean)}{counted}"
+def _counted(write: Any, counted: str, mean: float) -> str:
+    return f"{write(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:

@@ -71,20 +71,20 @@ class Page(NamedTuple):
 def report(
     trained: Trained,
     test: Any = None,
+    train: Any = None,
+    cost: str | dict[str, float] | None = None,
+    class_: Any = None,
     bad: BadRows | None = None,
     digest: str | None = None,
-    costs: Costs | None = None,
-    label: Any = None,
-    train: Any = None,
 ) -> Page:
     """The report of a model.
 
     ``test``: path, paths, Source or table with known targets.
+    ``train``: the training rows, to compare with peers that learn them; by default with a constant.
+    ``cost``: costs of wrong decisions, to evaluate decisions for a class on the test data.
+    ``class_``: the class to decide on; by default the second of two classes.
     ``bad``: the handling of test rows that cannot be used; by default the first raises an error.
     ``digest``: the checksum in the model file.
-    ``costs``: costs of wrong decisions, to evaluate decisions for a class on the test data.
-    ``label``: the class to decide on; by default the second of two classes.
-    ``train``: the training rows, to compare with peers that learn them; by default with a constant.
 
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
@@ -92,6 +92,10 @@ def report(
     >>> report(train(source, Plan(target="rich")), source).lead
     'Predicts rich = yes with 0.0 % error; by its log-loss better than constant (50.0 %).'
     """
+    for name, value in (("train", train), ("cost", cost), ("class_", class_)):
+        if test is None and value is not None:
+            raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
+    costs = None if cost is None else Costs.parsed(cost)
     bad, model = BadRows() if bad is None else bad, trained.model
     tested, comparison, about, warning = None, None, "", ""
     if trained.progress.data:
@@ -106,9 +110,9 @@ def report(
     sections: list[Section | None] = [performance(trained, tested)]
     if comparison is not None:
         sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
-    is_asked = costs is not None or label is not None
+    is_asked = costs is not None or class_ is not None
     if tested is not None and (is_asked or (len(model.classes) == 2 and tested.scored.scores is not None)):
-        blocks = decisions(tested.scored, model.classes, label, costs)
+        blocks = decisions(tested.scored, model.classes, class_, costs)
         sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
     sections += [
         terms(trained, terms_of(trained)),
@@ -164,14 +168,6 @@ def _beside(
         learned, judged = (trials.read(source, trained.plan, policy, trained) for source in (open_source(train), test))
         return trials.compare(judged, {"tunefree": trained}, learned, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)
-
-
-def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Page:
-    """The report of a model; ``cost`` is as in the command, other parameters as in :func:`report`."""
-    for name, value in (("train", train), ("cost", cost), ("class_", class_)):
-        if test is None and value is not None:
-            raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
-    return report(trained, test, costs=None if cost is None else Costs.parsed(cost), label=class_, train=train)
 
 
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:

@@ -62,13 +62,9 @@ def learn(trained: Trained, batch: Batch) -> Step:
     counts = weight if learned.counts is None else learned.counts
     if forgotten := [features for row, features in batch.forgotten if row == 0]:
         _forget(model, np.unique(np.concatenate(forgotten)))
-    options: dict[str, Any] = {} if learned.groups is None else {"groups": learned.groups}
-    if learned.mass is not None:
-        options["mass"] = learned.mass
-    if progress.number > 0:
-        options["again"] = True
-        weight = np.zeros(len(weight))  # members are evaluated on new rows only
-    predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, **options)
+    again = progress.number > 0
+    weight = np.zeros(len(weight)) if again else weight  # members are evaluated on new rows only
+    predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, again, learned.groups, learned.mass)
     counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
     if late is not None:  # the last of these losses belong to this batch
         held_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()

@@ -339,9 +339,8 @@ def _new_training(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) 
     config = None if family is None else family.config_of(plan)
 
     def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
-        shape: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        shape |= {"settings": dict(plan.settings), "view": view, "config": config}
-        return Model(task, plan.learner, plan.loss, plan.average, **shape, **options)
+        options |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, classes=classes, n_features=n_features, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
