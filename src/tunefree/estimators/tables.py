@@ -223,7 +223,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
 
 def _named_columns(estimator: Any, encoder: TableEncoder, X: Any) -> dict[str, Any]:
     """Return the columns of an array, in the order of the encoder's columns, by their names."""
-    X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    X = validate_data(estimator, X, reset=False, dtype=None, ensure_all_finite=False)
     return dict(zip([column.name for column in encoder.columns], X.T, strict=True))
 
 

@@ -195,7 +195,7 @@ def losses(trained: Trained) -> list[Fact]:
     names, facts = names_of_losses(model), list[Fact]()
     means = {"progressive_loss": metrics.mean_loss(), "progressive_error": metrics.mean_error()}
     for (title, write), (key, mean) in zip(names, means.items(), strict=True):
-        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, counted), key))
+        facts.append(Fact(f"progressive {title}", mean, lambda mean, write=write: f"{write(mean)}{counted}", key))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
@@ -205,10 +205,6 @@ def losses(trained: Trained) -> list[Fact]:
     if trained.rises is not None:
         facts.append(Fact("rises of the loss", trained.rises.count, COUNT, "drift_count"))
     return facts
-
-
-def _counted(write: Any, counted: str, mean: float) -> str:
-    return f"{write(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:

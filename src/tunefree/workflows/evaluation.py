@@ -160,25 +160,21 @@ def evaluate(
         n_scores += values["scores"].size if is_class else 0
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
-    weights = [stored["weight"] for stored in batches]
-    _check_weights(weights, trained, source, bad)
-    if unseen == sum(map(len, weights)) and not progressive:
-        raise _no_class(trained, batch.target, source)
+    n_rows, plan = sum(len(stored["weight"]) for stored in batches), trained.plan
+    if not n_rows:
+        raise no_rows(source.name, bad.tally)
+    if not any(stored["weight"].any() for stored in batches):
+        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
+        raise DataError(problem, source.name, column=plan.sample_weight, remedy=remedy)
+    if unseen == n_rows and not progressive:
+        remedy = f"check the target; {nearest(batch.target.values[0], model.classes, 'classes')}"
+        raise DataError("no row has a label that the model knows", source.name, column=plan.target, remedy=remedy)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
     slices = []
     if by is not None:
         values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
         slices = [Slice(name, len(rows), measures(scored.part(rows))) for name, rows in slices_of(by, values_of_rows)]
     return Evaluation(unseen, measures(scored), slices, scored)
-
-
-def _check_weights(weights: list[np.ndarray], trained: Trained, source: Source, bad: BadRows) -> None:
-    """Raise a DataError if there are no rows, or none of positive weight."""
-    if not sum(map(len, weights)):
-        raise no_rows(source.name, bad.tally)
-    if not any(weight.any() for weight in weights):
-        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
-        raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
@@ -191,12 +187,6 @@ def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
 def learned_files(trained: Trained, source: Source) -> list[str]:
     """Files of a source with the same name as a training file of the model."""
     return [file for file in source.files if os.path.basename(file) in trained.progress.data]
-
-
-def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
-    """The error for a source without any label that the model knows."""
-    remedy = f"check the target; {nearest(y.values[0], trained.model.classes, 'classes')}"
-    return DataError("no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy)
 
 
 def _note_unseen(classes: list[Any], batch: Batch, is_unseen: np.ndarray, bad: BadRows, target: str | None) -> None:
