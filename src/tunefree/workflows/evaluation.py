@@ -33,7 +33,6 @@ from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.training.targets import target_of, with_rates
-from tunefree.training.training import learn_batches
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
@@ -141,7 +140,7 @@ def evaluate(
     batches, n_scores = list[dict[str, np.ndarray]](), 0
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # targets outside the domain of the loss are bad
     note_learned(trained, source, bad)
-    for batch, predictions in predict(trained, source, bad, True, [*columns], learn_batches if progressive else None):
+    for batch, predictions in predict(trained, source, bad, True, [*columns], progressive):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
         losses = model.losses(batch.target, predictions)
