@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -194,8 +195,8 @@ def losses(trained: Trained) -> list[Fact]:
     counted = " (after the first row)" if model.task == "regression" else ""
     names, facts = names_of_losses(model), list[Fact]()
     means = {"progressive_loss": metrics.mean_loss(), "progressive_error": metrics.mean_error()}
-    for (title, write), (key, mean) in zip(names, means.items(), strict=True):
-        facts.append(Fact(f"progressive {title}", mean, lambda mean, write=write: f"{write(mean)}{counted}", key))
+    for (title, format), (key, mean) in zip(names, means.items(), strict=True):
+        facts.append(Fact(f"progressive {title}", mean, replace(format, unit=f"{format.unit}{counted}"), key))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [

@@ -34,15 +34,7 @@ from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, cut, end, learn, one_pass, rows_that_wait
-from tunefree.training.reading import (
-    ahead,
-    begin,
-    blank_encoder,
-    check_learned,
-    chunks_of,
-    encoded,
-    in_its_notation,
-)
+from tunefree.training.reading import ahead, begin, blank_encoder, check_learned, chunks_of, encoded, in_its_notation
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped

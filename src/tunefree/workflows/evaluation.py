@@ -159,21 +159,26 @@ def evaluate(
         n_scores += values["scores"].size if is_class else 0
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
-    n_rows, plan = sum(len(stored["weight"]) for stored in batches), trained.plan
-    if not n_rows:
+    if not sum(len(stored["weight"]) for stored in batches):
         raise no_rows(source.name, bad.tally)
-    if not any(stored["weight"].any() for stored in batches):
-        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
-        raise DataError(problem, source.name, column=plan.sample_weight, remedy=remedy)
-    if unseen == n_rows and not progressive:
-        remedy = f"check the target; {nearest(batch.target.values[0], model.classes, 'classes')}"
-        raise DataError("no row has a label that the model knows", source.name, column=plan.target, remedy=remedy)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
+    _check_measurable(scored, trained, source, None if progressive or unseen < len(scored.weight) else batch.target)
     slices = []
     if by is not None:
         values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
         slices = [Slice(name, len(rows), measures(scored.part(rows))) for name, rows in slices_of(by, values_of_rows)]
     return Evaluation(unseen, measures(scored), slices, scored)
+
+
+def _check_measurable(scored: Scored, trained: Trained, source: Source, unseen: Labels | None) -> None:
+    """Raise a DataError if all rows have a weight of 0, or a label that the model does not know, as ``unseen`` ones."""
+    if not scored.weight.any():
+        problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
+        raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
+    if unseen is not None:
+        problem = "no row has a label that the model knows"
+        remedy = f"check the target; {nearest(unseen.values[0], trained.model.classes, 'classes')}"
+        raise DataError(problem, source.name, column=trained.plan.target, remedy=remedy)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
