@@ -27,9 +27,9 @@ def learned(monkeypatch):
     """The groups of the blocks that a model is told to learn."""
     blocks, learn = [], Model.learn
 
-    def noted(model, X, y, weight, evaluation_weight=None, groups=None):
+    def noted(model, X, y, weight, evaluation_weight=None, groups=None, **options):
         blocks.append(groups)
-        return learn(model, X, y, weight, evaluation_weight, groups=groups)
+        return learn(model, X, y, weight, evaluation_weight, groups=groups, **options)
 
     monkeypatch.setattr(Model, "learn", noted)
     return blocks

@@ -36,9 +36,9 @@ def handed(monkeypatch):
     """The groups of the rows of each call of ``learn``."""
     calls, learn = [], Model.learn
 
-    def spied(self, X, y, weight, evaluation_weight=None, **of_rows):
-        calls.append(of_rows["groups"].tolist() if "groups" in of_rows else None)
-        return learn(self, X, y, weight, evaluation_weight, **of_rows)
+    def spied(self, X, y, weight, evaluation_weight=None, groups=None, **of_rows):
+        calls.append(None if groups is None else groups.tolist())
+        return learn(self, X, y, weight, evaluation_weight, groups=groups, **of_rows)
 
     monkeypatch.setattr(Model, "learn", spied)
     return calls

@@ -64,7 +64,9 @@ def learn(trained: Trained, batch: Batch) -> Step:
         _forget(model, np.unique(np.concatenate(forgotten)))
     again = progress.number > 0
     weight = np.zeros(len(weight)) if again else weight  # members are evaluated on new rows only
-    predictions, row_losses = model.learn(learned.rows, y, learned.weight, weight, again, learned.groups, learned.mass)
+    predictions, row_losses = model.learn(
+        learned.rows, y, learned.weight, weight, again=again, groups=learned.groups, mass=learned.mass
+    )
     counted, errors, late = row_losses, model.errors(y, predictions), late_losses(model)
     if late is not None:  # the last of these losses belong to this batch
         held_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
