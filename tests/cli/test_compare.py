@@ -58,7 +58,7 @@ def test_a_report_in_python_equals_the_command(at, folder):
     page = model.report("test.csv", train="train.csv", cost={"fp": 1, "fn": 5})
     words = ("--train", "train.csv", "--cost", "fp=1,fn=5", "-o", "door.html")
     assert at("report", "good.model", "test.csv", *words)[0] == 0
-    lead, about = f'<p class="lead">{page.document.lead}</p>', page.document.about
+    lead, about = f'<p class="lead">{page.lead}</p>', page.about
     door = (folder / "door.html").read_text().replace("\N{NO-BREAK SPACE}", " ").replace("&gt;", ">")
     assert lead in door and about in door and "logistic regression" in lead and "cost of a miss" in page.html
     with pytest.raises(ModelError, match="`train` is for data on which the model is judged"):
@@ -74,13 +74,13 @@ def test_a_report_in_python_equals_the_command(at, folder):
 def test_a_report_keeps_the_groups_of_the_training_whole(at):
     options = {"target": "rich", "ignore": "kind", "groups": "who"}
     model = tunefree.train("train.csv", **options)
-    assert "if groups are independent" in str(model.report("test.csv").document)
+    assert "if groups are independent" in str(model.report("test.csv"))
     model.save("grouped.model")
     for words in (("evaluate", "grouped.model"), ("compare", "grouped.model", "bad.model")):
         _, out, err = at(*words, "test.csv", "--json")
         assert "rows of one who belong together" in err and json.loads(out)["groups"] == 100
     rows = read_csv("test.csv").drop_columns("who")
-    assert "if rows are independent" in str(model.report(rows).document)
+    assert "if rows are independent" in str(model.report(rows))
 
 
 def test_files_that_were_learned_are_told(at, folder):

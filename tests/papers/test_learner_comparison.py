@@ -11,8 +11,7 @@ from tests.workflows.test_training import people
 from tunefree.learners import POOL
 from tunefree.model_files.plan import Plan
 from tunefree.papers.learner_comparison.one_pass import compare
-from tunefree.papers.learner_comparison.report import document
-from tunefree.report import page
+from tunefree.papers.learner_comparison.report import page
 from tunefree.report.rendering import record
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -39,7 +38,7 @@ def test_a_late_class_and_bad_rows_as_in_train(comparison):
 
 
 def test_terminal_page_and_json_have_the_same_numbers(comparison):
-    written = document(comparison[1])
+    written = page(comparison[1])
     blocks = [block for section in written.sections for block in section.blocks]
     assert_shown(blocks)
     values = record(blocks)
@@ -48,4 +47,4 @@ def test_terminal_page_and_json_have_the_same_numbers(comparison):
     assert curve[-1]["rows"] == 898 and curve[-1]["loss"] == comparison[1].pool.metrics.mean_loss()
     sums = [point["rows"] * point["loss"] for point in curve[-2:]]
     assert curve[-1]["recent"] == pytest.approx((sums[1] - sums[0]) / (898 - curve[-2]["rows"]))
-    check_page(page.html(written))
+    check_page(written.html)

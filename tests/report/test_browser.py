@@ -52,8 +52,8 @@ def pages(tmp_path_factory):
     for target, other in (("rich", "pay"), ("pay", "rich")):
         rows = {name: values for name, values in table.items() if name != other}
         trained = train(open_source(rows), Plan(target=target))
-        page.write(page.report(trained, open_source(rows)), folder / f"{target}.html")
-        page.write(page.report(trained), folder / f"{target}-alone.html")
+        page.report(trained, open_source(rows)).save(folder / f"{target}.html")
+        page.report(trained).save(folder / f"{target}-alone.html")
     return folder
 
 
@@ -90,7 +90,7 @@ def test_a_report_of_the_census_is_small_and_short(tmp_path):
     is_train = compute.equal(census["split"], "train")
     learned, test = (census.filter(rows).drop_columns("split") for rows in (is_train, compute.invert(is_train)))
     trained = train(open_source(learned), Plan(target="income"))
-    page.write(page.report(trained, test), tmp_path / "census.html")
+    page.report(trained, test).save(tmp_path / "census.html")
     assert (tmp_path / "census.html").stat().st_size < 300_000
     printed(tmp_path / "census.html", tmp_path / "p.pdf")
     assert len(re.findall(rb"/MediaBox ?\[", (tmp_path / "p.pdf").read_bytes())) <= 5

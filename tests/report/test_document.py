@@ -13,12 +13,13 @@ from tests.report.test_page import Reader
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
 from tunefree.pool.contexts import FOLLOWING
-from tunefree.report import page, performance, rendering
-from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
+from tunefree.report import performance, rendering
+from tunefree.report.document import Block, Chart, Code, Column, Data, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, PERCENT, with_error
 from tunefree.report.guarantees import certificates
 from tunefree.report.learned import blocks_of_model, summary, tables_of_passes
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
+from tunefree.report.page import Page
 from tunefree.report.rendering import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -44,7 +45,7 @@ def printed(blocks):
 
 def on_page(blocks):
     """What a page shows, as words."""
-    return Reader(page.html(Document("title", "about", [], [Section("s", "Section", blocks)]))).text
+    return Reader(Page("title", "about", [], [Section("s", "Section", blocks)]).html).text
 
 
 def draw(figure):

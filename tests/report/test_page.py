@@ -15,7 +15,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.report import findings as suspicions
 from tunefree.report.document import Note, Table
 from tunefree.report.formats import FIGURES
-from tunefree.report.page import page_of
+from tunefree.report.page import report
 from tunefree.stream.batch import BadRows, Tally
 from tunefree.stream.source import open_source
 from tunefree.training.roles import IDENTIFIER, LEAK_OF_TARGET
@@ -167,25 +167,25 @@ def test_a_page_of_numbers_has_intervals_and_hostile_names_are_text(tmp_path):
     table = {name: values for name, values in people(400).items() if name != "rich"}
     table['<script>alert(1)</script>&"'] = table.pop("age")
     table["job"] = [f"<b>{job}" for job in table["job"]]
-    page = page_of(train(open_source(table), Plan(target="pay")), table)
+    page = report(train(open_source(table), Plan(target="pay")), table)
     page.save(tmp_path / "page.html")
     read = check_page((tmp_path / "page.html").read_text())
     assert "<script>alert(1)</script>" in read.text and "Residuals on the test data: targets" in read.text
     assert "Intervals by width" in read.text and page._repr_html_().count("&lt;h1") == 1
     lead = r"Predicts pay with a mean absolute error of [\d.]+; .*; intervals of 90 % hold [\d.]+ % of the rows\."
-    assert re.fullmatch(lead, page.document.lead)
+    assert re.fullmatch(lead, page.lead)
 
 
 def test_pages_of_little_say_so():
     random = np.random.default_rng(0)
     rows = {"x": random.normal(size=300), "y": random.integers(0, 2, 300)}
-    assert "No column matters beyond noise." in page_of(train(open_source(rows), Plan(target="y"))).html
+    assert "No column matters beyond noise." in report(train(open_source(rows), Plan(target="y"))).html
     numbers = {"x": rows["x"], "y": rows["x"] + random.normal(size=300)}
-    of_few = page_of(train(open_source({name: values[:2] for name, values in numbers.items()}), Plan(target="y"))).html
+    of_few = report(train(open_source({name: values[:2] for name, values in numbers.items()}), Plan(target="y"))).html
     assert "Weights in the base mixture" not in of_few and "of the next row" not in of_few
     trained = train(open_source(numbers), Plan(target="y", loss="huber:1", learner="scinol2"))
     mean = FIGURES(evaluate(trained, open_source(numbers), BadRows()).measures["loss"])
-    assert page_of(trained, numbers).document.lead == f"Predicts y with a mean loss of {mean}."
+    assert report(trained, numbers).lead == f"Predicts y with a mean loss of {mean}."
 
 
 def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, done, tmp_path):

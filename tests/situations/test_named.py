@@ -53,14 +53,14 @@ def verdicts(name, seed):
     plan = Plan(target="y")
     data = trials.read(open_source(table), plan, plan.bad_rows())
     truth = trials.truth_of([data], sorted(data.target.values) if data.task == "classification" else [])
-    entrants = {"tunefree": trials.learned_model([data], truth, plan)}
+    entrants = {"tunefree": trials.learned_model([data], plan)}
     entrants |= trials.peers([data], truth, 1)[0]
     few, many = np.arange(n), np.arange(n + m, len(x))
     parts = [(few, np.arange(n, n + m))] if m else trials.splits(truth.at(few))
     places = np.concatenate([np.append(judged, many) for _, judged in parts])
     judged = []
     for one, learn in entrants.items():
-        outputs = [learn(learned, np.append(rows, many))[0] for learned, rows in parts]
+        outputs = [learn(truth, learned, np.append(rows, many)) for learned, rows in parts]
         judged.append(truth.at(places).judged(one, np.concatenate(outputs)))
     is_few = places < n + m
     losses = [one.losses[~is_few].mean() for one in judged]

@@ -226,7 +226,7 @@ def test_rows_of_too_many_probabilities_are_measured_without_them(monkeypatch):
     assert found.scored.scores is None
     assert all_measures.keys() - found.measures.keys() == {"auc", "average_precision"}
     assert all(all_measures[name] == measure for name, measure in found.measures.items())
-    assert {"performance", "terms"} <= {section.id for section in model.report(rows).document.sections}
+    assert {"performance", "terms"} <= {section.id for section in model.report(rows).sections}
     with pytest.raises(ModelError, match="too many probabilities"):
         model.report(rows, cost={"fp": 1, "fn": 2})
 

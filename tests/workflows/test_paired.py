@@ -132,7 +132,7 @@ def test_peers_learn_the_loss_or_are_left_out(loss, left_out):
     rows = np.arange(100)
     test, judged = truth.at(rows + 100), {}
     for name, learn in peers.items():
-        judged[name] = test.judged(name, learn(rows, rows + 100)[0]).losses.mean()
+        judged[name] = test.judged(name, learn(truth, rows, rows + 100)).losses.mean()
     others = [value for name, value in judged.items() if name != "constant"]
     assert all(map(math.isfinite, judged.values())) and (not others or min(others) < judged["constant"])
 

@@ -94,8 +94,8 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) 
         def tell(line: str) -> None:
             console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        resuming: dict[str, Any] = {"checkpoint": checkpoint, "resume": True} if run.resume else {}
-        model = train(client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **resuming)
+        source, kept = files.source(is_table=plan.target is not None), checkpoint if run.resume else None
+        model = train(client, source, plan=plan, tell=tell, checkpoint=kept, resume=run.resume)
         trained: Trained = model.trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     return trained

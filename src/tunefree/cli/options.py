@@ -213,7 +213,6 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Parse comma-separated numbers."""
     return tuple(map(float, text.split(",")))
 
 

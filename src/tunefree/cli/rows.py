@@ -218,9 +218,7 @@ def report(
     from tunefree.model_files.trained import Trained
     from tunefree.plotting import files
     from tunefree.report import page
-    from tunefree.report.decisions import Costs
 
-    costs = None if cost is None else Costs.parsed(cost)
     decided = [name for name, value in (("cost", cost), ("class", class_), ("train", train)) if value is not None]
     for name in [*plan.changed(), *test.changed(), *decided] if not test.data else ():
         raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")
@@ -231,9 +229,9 @@ def report(
     trained = Trained.load(model)
     source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     learned = replace(test, data=train).source(plan, is_table=True) if train else None
-    document = page.report(trained, source, bad, storage.digest_of(model), costs, class_, learned)
+    written = page.report(trained, source, learned, cost, class_, bad, storage.digest_of(model))
     print_row_notes(bad)
-    page.write(document, output)
+    written.save(output)
     if not files.is_installed():
         typer.echo(page.NO_CHARTS, err=True)
     typer.echo(f"report in {output}", err=True)

@@ -410,8 +410,8 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> "scinol2" in page.html
         True
         """
-        page_of = load("tunefree.report.page:page_of")  # lazily, since the package of reports imports estimators
-        return page_of(self.trained_, test, train, cost, class_)
+        report = load("tunefree.report.page:report")  # lazily, since the package of reports imports estimators
+        return report(self.trained_, test, train, cost, class_)
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from tunefree.stream.frames import read_frame
 from tunefree.stream.source import open_source
 from tunefree.workflows import trials
 from tunefree.workflows.paired import PairedComparison, Truth
+from tunefree.workflows.peers import by_class
 
 
 class _Rows(NamedTuple):
@@ -111,9 +111,12 @@ def compare(
     for part in parts[1:]:
         if part.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
-    truth = _truth(parts, rows, estimators, fitted)
-    entrants = {name: _entrant(model, rows, truth, name in fitted) for name, model in estimators.items()}
-    return trials.run(parts, truth, entrants, train is not None or not fitted, peers, in_order, n_jobs)
+    codes = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    if codes is not None and len(codes) != len(parts[-1].weight):
+        raise ModelError("`groups` must have a value for each row")
+    known = {name: np.asarray(estimators[name].classes_).tolist() if is_class else [] for name in fitted}
+    entrants = {name: _entrant(model, rows, name in fitted) for name, model in estimators.items()}
+    return trials.run(parts, entrants, known, codes, peers, in_order, n_jobs)
 
 
 def _is_classification(estimators: dict[str, Any]) -> bool:
@@ -175,26 +178,11 @@ def _data(rows: _Rows, plan: Plan) -> trials.Data:
     return data._replace(weight=weight)
 
 
-def _truth(parts: list[trials.Data], rows: list[_Rows], estimators: dict[str, Any], fitted: list[str]) -> Truth:
-    """Return the targets of all rows, with the classes that models know or learn."""
-    classes: dict[Any, None] = {}
-    if parts[0].task == "classification":
-        known = [np.asarray(estimators[name].classes_).tolist() for name in fitted]
-        learned = sorted(parts[0].target.values) if len(parts) > 1 or not fitted else []
-        classes = dict.fromkeys(label for labels in [*known, learned] for label in labels)
-    groups = rows[-1].groups
-    numbers = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    if numbers is not None and len(numbers) != len(parts[-1].weight):
-        raise ModelError("`groups` must have a value for each row")
-    return trials.truth_of(parts, list(classes), numbers)
-
-
-def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -> trials.Learn:
+def _entrant(estimator: Any, rows: list[_Rows], is_fitted: bool) -> trials.Learn:
     """Return a function that fits the estimator on rows of the first table, unless fitted, and predicts the last."""
-    before = len(truth.weight) - len(rows[-1].y)
 
-    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float | None]:
-        start, model = time.perf_counter(), estimator
+    def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
+        model, before = estimator, len(truth.weight) - len(rows[-1].y)
         if not is_fitted:
             further = {"sample_weight": rows[0].weight, "groups": rows[0].groups}
             known = {name: values for name, values in further.items() if values is not None}
@@ -205,10 +193,8 @@ def _entrant(estimator: Any, rows: list[_Rows], truth: Truth, is_fitted: bool) -
         X = _at(rows[-1].X, judged - before)
         if truth.task == "classification":
             labels = np.asarray(model.classes_).tolist()
-            predictions = trials.by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
-        else:
-            predictions = np.asarray(model.predict(X), np.float64).reshape(-1)
-        return predictions, None if is_fitted else time.perf_counter() - start
+            return by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
+        return np.asarray(model.predict(X), np.float64).reshape(-1)
 
     return learn
 

@@ -25,9 +25,7 @@ from tunefree.model_files.plan import signs_of
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.options import usual_view
 from tunefree.pool.targets import Labels
-from tunefree.stream.columns import Number
 from tunefree.stream.encoder import TableEncoder
-from tunefree.stream.feature_lines import SvmlightEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.training.targets import class_factors, weights_by_label
 
@@ -152,7 +150,7 @@ class Saving:
         ) is not None:
             problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
-        kind, encoder = source_of(self, trained)
+        kind, encoder = trained.kind or ("svmlight" if self._is_sparse else TABLE), tables.encoder_of(self)
         if kind == TABLE:
             encoder = _with_role_names(encoder, self, trained, target)
         elif target is not None:
@@ -278,16 +276,6 @@ def _restored(value: Any) -> Any:
     if isinstance(value, dict):
         return {_restored(key): _restored(part) for key, part in value["pairs"]}
     return [_restored(part) for part in value] if isinstance(value, list) else value
-
-
-def source_of(estimator: Any, trained: Trained) -> tuple[str, Any]:
-    """Return the format of the rows that the model reads, and their encoder."""
-    encoder = estimator._encoder or trained.encoder
-    if encoder is not None:
-        return trained.kind or TABLE, encoder
-    if estimator._is_sparse:
-        return "svmlight", SvmlightEncoder.of_indices(estimator.n_features_in_)
-    return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
 def _with_role_names(encoder: TableEncoder, estimator: Any, trained: Trained, target: str | None) -> TableEncoder:

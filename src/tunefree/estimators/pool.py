@@ -18,7 +18,6 @@ from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.classifier import OnlineClassifierBase, check_closed
-from tunefree.estimators.model_file import source_of
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
@@ -28,7 +27,7 @@ from tunefree.pool.model import published
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
 from tunefree.pool.targets import RunningMetrics
 from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
-from tunefree.stream.formats import TABLE
+from tunefree.stream.encoder import TableEncoder
 from tunefree.training.callbacks import Callback, Step
 from tunefree.workflows.findings import leaks_of
 
@@ -155,8 +154,8 @@ class PoolEstimator(OnlineEstimator):
         evaluating.evaluate(self._learned)
         for line in self._learned.model.pool.unseen:
             warn(line)
-        kind, encoder = source_of(self, self._learned)
-        for finding in leaks_of(replace(self._learned, encoder=encoder)) if kind == TABLE else ():
+        encoder = tables.encoder_of(self)
+        for finding in leaks_of(replace(self._learned, encoder=encoder)) if isinstance(encoder, TableEncoder) else ():
             warn(str(finding._replace(remedy="leave it out of X")))
 
     def _by_level(

@@ -120,10 +120,10 @@ def monotone_of(estimator: Any) -> list[Monotone]:
         return []
     if not isinstance(estimator.monotone, Mapping):
         raise ModelError(f"`monotone` must be a dict from columns to 1 or -1, not {estimator.monotone!r}")
-    if estimator._is_sparse:
+    encoder = encoder_of(estimator)
+    if not isinstance(encoder, TableEncoder):
         raise DataError("monotone is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
-    encoder = estimator._encoder
-    columns = encoder.columns if encoder is not None else [Number(name) for name in feature_names(estimator)]
+    columns = encoder.columns
     names = [column.name for column in columns]
     signed = zip(indices_of(names, list(estimator.monotone), "monotone"), estimator.monotone.values(), strict=True)
     return monotone_columns(columns, signs_of(f"{names[index]}={sign}" for index, sign in signed), NAME)
@@ -162,6 +162,15 @@ def as_learned(estimator: Any, X: Any) -> Block:
     return table(numbers, np.arange(1, X.shape[1] + 1), np.zeros((X.shape[0], 0)))
 
 
+def encoder_of(estimator: Any) -> Any:
+    """Return the encoder of an estimator; of arrays or matrices, which need none, one of their numbers."""
+    if estimator._encoder is not None:
+        return estimator._encoder
+    if estimator._is_sparse:
+        return SvmlightEncoder.of_indices(estimator.n_features_in_)
+    return TableEncoder([Number(name) for name in feature_names(estimator)])
+
+
 def n_features(estimator: Any) -> int:
     """Return the number of features of an estimator, without the constant."""
     return estimator.n_features_in_ if estimator._encoder is None else estimator._encoder.n_features - 1
@@ -189,8 +198,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     else:
         reads_arrays = estimator._encoder is None or estimator._reads_arrays
         as_array = as_array if estimator._encoder is None else estimator._as_array
-        # After arrays without missing numbers, the encoder is of numbers only.
-        encoder = estimator._encoder or TableEncoder([Number(name) for name in feature_names(estimator)])
+        encoder = encoder_of(estimator)
         frame = X if is_table and not reads_arrays else _named_columns(estimator, encoder, X)
     chunks = read_frame(frame, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     first = next(chunks)
@@ -215,7 +223,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
 
 def _named_columns(estimator: Any, encoder: TableEncoder, X: Any) -> dict[str, Any]:
     """Return the columns of an array, in the order of the encoder's columns, by their names."""
-    X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # number of columns only
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    X = validate_data(estimator, X, reset=False, dtype=None, ensure_all_finite=False)
     return dict(zip([column.name for column in encoder.columns], X.T, strict=True))
 
 

@@ -326,12 +326,11 @@ def _times(observation: np.ndarray, position: np.ndarray, random: np.random.Rand
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
-    """Return the rounds in random order."""
-    order = random.permutation(len(rounds.row))
-    row, counts = rounds.row[order], np.zeros(len(order))
-    unique_rows, first = np.unique(row, return_index=True)
-    counts[first] = weight[unique_rows]
-    return Rounds(row, rounds.weight[order], counts)
+    """Return the rounds of :func:`spread` in random order; the first round of a row counts its weight (n,)."""
+    rounds = rounds.at(random.permutation(len(rounds.row)))
+    unique_rows, first = np.unique(rounds.row, return_index=True)
+    rounds.counts[first] = weight[unique_rows]
+    return rounds
 
 
 def digests(X: Block, keys: np.ndarray | None = None) -> np.ndarray:

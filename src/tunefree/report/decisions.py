@@ -154,7 +154,6 @@ def _cheapest(ranking: Ranking, hits: np.ndarray, alarms: np.ndarray, total: flo
 
 
 def _cost(rows: Scored, acted_on: np.ndarray, is_of_class: np.ndarray, costs: Costs) -> Measure:
-    """The mean cost of a row."""
     row_costs = np.where(acted_on, costs.fp * ~is_of_class, costs.fn * is_of_class)
     cost = mean_interval(row_costs, rows.weight, rows.groups)
     return cost if cost.low is None else cost._replace(low=max(cost.low, 0.0))

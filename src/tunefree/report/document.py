@@ -130,17 +130,6 @@ class Section(NamedTuple):
     folded: str = ""  # the visible line if blocks are folded on a page, and omitted in print
 
 
-class Document(NamedTuple):
-    """A report."""
-
-    title: str
-    subtitle: str
-    summary: list[Fact]  # key numbers at the top
-    sections: list[Section]
-    lead: str = ""  # summary in one sentence
-    about: str = ""  # date, files and version
-
-
 def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
     """Convert a function that draws on axes to one that draws on a figure."""
     return lambda figure: draw(figure.subplots(), *arguments)

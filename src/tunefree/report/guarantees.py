@@ -13,8 +13,9 @@ from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Facts, Note, Section, Table, known
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, Format, sentence, weights_named
+from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.mixing import mixing_excess
-from tunefree.workflows.certification import order_of, read_weights, theorem_of
+from tunefree.workflows.certification import read_weights, theorem_of
 from tunefree.workflows.findings import order_findings
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -63,8 +64,16 @@ def certificates(trained: Trained, weights: str | os.PathLike[str] | None = None
         if (bound := theorem_of(trained, comparator).value) is not None:
             facts.append(Fact("by the learner's theorem, at most", bound / certificate.weight, FIGURES, "theorem"))
         blocks.append(Facts(facts, "The weights in the file", key="weights"))
-    blocks += [Data(name, value) for name, value in order_of(trained).items()]
-    return [*blocks, *_risk(trained)]
+    return [*blocks, *order(trained), *_risk(trained)]
+
+
+def order(trained: Trained) -> list[Block]:
+    """The test whether targets depend on the order of the rows, for JSON; empty if unknown, as for shards."""
+    if trained.order is None:
+        return []
+    finding = trained.order.finding()
+    tested = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
+    return [Data("order", tested | finding._asdict())]
 
 
 def bounds(trained: Trained) -> list[Block]:

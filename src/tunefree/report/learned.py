@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,6 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.growth import settings_of_trees
 from tunefree.pool.model import last_class
 from tunefree.pool.options import Monotone
-from tunefree.pool.targets import MOST_SUMMED
 from tunefree.pool.weights_record import estimated_loss
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table, key_of, known
 from tunefree.report.findings import notes_of, tables_of_reasons
@@ -34,13 +34,12 @@ from tunefree.report.formats import (
     sentence,
     weights_named,
 )
-from tunefree.report.guarantees import bounds
+from tunefree.report.guarantees import bounds, order
 from tunefree.report.members import blocks_of_members, in_brief
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LEVEL
 from tunefree.training.rises import changed_most, drifts_of
-from tunefree.workflows.certification import order_of
 from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 from tunefree.workflows.findings import findings, missing_shares
 
@@ -191,17 +190,13 @@ def _monotone(model: Any, monotone: tuple[Monotone, ...]) -> str:
 
 
 def losses(trained: Trained) -> list[Fact]:
-    """Mean loss and error of the first pass, the estimated loss on new rows, and the number of rises.
-
-    Formats mark means of sums that have reached the largest number.
-    """
+    """Mean loss and error of the first pass, the estimated loss on new rows, and the number of rises."""
     model, metrics = trained.model, trained.progress.progressive[0]
     counted = " (after the first row)" if model.task == "regression" else ""
     names, facts = names_of_losses(model), list[Fact]()
-    sums = ("loss", metrics.mean_loss(), metrics.loss), ("error", metrics.mean_error(), metrics.errors)
-    for (title, write), (name, mean, total) in zip(names, sums, strict=True):
-        over = "over " if total >= MOST_SUMMED else ""
-        facts.append(Fact(f"progressive {title}", mean, partial(_counted, write, over, counted), f"progressive_{name}"))
+    means = {"progressive_loss": metrics.mean_loss(), "progressive_error": metrics.mean_error()}
+    for (title, format), (key, mean) in zip(names, means.items(), strict=True):
+        facts.append(Fact(f"progressive {title}", mean, replace(format, unit=f"{format.unit}{counted}"), key))
     if model.pool is not None and (estimate := estimated_loss(model.pool)) is not None:
         rows = "rows of new groups" if model.pool.members.has_groups else "new rows"
         facts += [
@@ -211,10 +206,6 @@ def losses(trained: Trained) -> list[Fact]:
     if trained.rises is not None:
         facts.append(Fact("rises of the loss", trained.rises.count, COUNT, "drift_count"))
     return facts
-
-
-def _counted(write: Any, over: str, counted: str, mean: float) -> str:
-    return f"{over}{write(mean)}{counted}"
 
 
 def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
@@ -299,7 +290,7 @@ def blocks_of_model(
         ]
         blocks += [*blocks_of_drifts(trained), *tables]
         blocks += [Note(f"{sentence(in_brief(model))}.")] if is_brief else blocks_of_members(model, top)
-        blocks += [Data(name, value) for name, value in order_of(trained).items()]
+        blocks += order(trained)
     blocks += blocks_of_terms(decomposition, top, label)
     blocks += blocks_of_features(model, trained.encoder.names(), top)
     return [*blocks, Note(OF_ALL, "fine")] if is_brief else blocks

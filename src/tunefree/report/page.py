@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
@@ -17,7 +17,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
 from tunefree.pool.quantiles import has_intervals
 from tunefree.report.decisions import Costs, decisions
-from tunefree.report.document import Document, Fact, Section
+from tunefree.report.document import Fact, Section
 from tunefree.report.findings import suspicions
 from tunefree.report.formats import COUNT, FIGURES, TENTHS_OF_PERCENT, goal_of, sentence
 from tunefree.report.guarantees import guarantees
@@ -39,23 +39,52 @@ INTERVAL = 0.9  # coverage of the evaluated intervals
 OF_TESTS = ("error", "log_loss", "auc", "r2", "root_mean_squared_error", "mean_absolute_error")  # of the summary
 
 
+class Page(NamedTuple):
+    """A report, for notebooks and files."""
+
+    title: str
+    subtitle: str
+    summary: list[Fact]  # key numbers at the top
+    sections: list[Section]
+    lead: str = ""  # summary in one sentence
+    about: str = ""  # date, files and version
+
+    @property
+    def html(self) -> str:
+        """The page; without matplotlib, a note on what to install replaces the charts."""
+        remedy = "" if files.is_installed() else NO_CHARTS
+        text: str = _template().render(page=self, without_charts=remedy)
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file; an existing file is replaced atomically."""
+        text = self.html
+        with storage.whole_file(Path(path)) as file:
+            file.write(text.encode())
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that its style does not touch the notebook."""
+        style = "width: 100%; height: 45rem; border: 1px solid #ccc"
+        return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
+
+
 def report(
     trained: Trained,
     test: Any = None,
+    train: Any = None,
+    cost: str | dict[str, float] | None = None,
+    class_: Any = None,
     bad: BadRows | None = None,
     digest: str | None = None,
-    costs: Costs | None = None,
-    label: Any = None,
-    train: Any = None,
-) -> Document:
+) -> Page:
     """The report of a model.
 
     ``test``: path, paths, Source or table with known targets.
+    ``train``: the training rows, to compare with peers that learn them; by default with a constant.
+    ``cost``: costs of wrong decisions, to evaluate decisions for a class on the test data.
+    ``class_``: the class to decide on; by default the second of two classes.
     ``bad``: the handling of test rows that cannot be used; by default the first raises an error.
     ``digest``: the checksum in the model file.
-    ``costs``: costs of wrong decisions, to evaluate decisions for a class on the test data.
-    ``label``: the class to decide on; by default the second of two classes.
-    ``train``: the training rows, to compare with peers that learn them; by default with a constant.
 
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
@@ -63,6 +92,10 @@ def report(
     >>> report(train(source, Plan(target="rich")), source).lead
     'Predicts rich = yes with 0.0 % error; by its log-loss better than constant (50.0 %).'
     """
+    for name, value in (("train", train), ("cost", cost), ("class_", class_)):
+        if test is None and value is not None:
+            raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
+    costs = None if cost is None else Costs.parsed(cost)
     bad, model = BadRows() if bad is None else bad, trained.model
     tested, comparison, about, warning = None, None, "", ""
     if trained.progress.data:
@@ -77,9 +110,9 @@ def report(
     sections: list[Section | None] = [performance(trained, tested)]
     if comparison is not None:
         sections.append(Section("beside", "Beside others", blocks_of_pairs(comparison)[2:]))
-    is_asked = costs is not None or label is not None
+    is_asked = costs is not None or class_ is not None
     if tested is not None and (is_asked or (len(model.classes) == 2 and tested.scored.scores is not None)):
-        blocks = decisions(tested.scored, model.classes, label, costs)
+        blocks = decisions(tested.scored, model.classes, class_, costs)
         sections.append(Section("decisions", "What decisions hit, miss and cost", blocks))
     sections += [
         terms(trained, terms_of(trained)),
@@ -90,7 +123,7 @@ def report(
         learned(trained),
         reproducing(trained, digest),
     ]
-    return Document(
+    return Page(
         f"{trained.plan.target or 'label'}: tunefree report",
         sentence(goal_of(trained)),
         _summary(trained, tested),
@@ -137,35 +170,6 @@ def _beside(
     return beside_constant(trained.model, trained.plan, tested.scored)
 
 
-class Page:
-    """A report, for notebooks and files."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-
-    @property
-    def html(self) -> str:
-        """The page."""
-        return html(self.document)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file."""
-        write(self.document, path)
-
-    def _repr_html_(self) -> str:
-        """The page in a frame, so that its style does not touch the notebook."""
-        style = "width: 100%; height: 45rem; border: 1px solid #ccc"
-        return f'<iframe title="report" srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
-
-
-def page_of(trained: Trained, test: Any = None, train: Any = None, cost: Any = None, class_: Any = None) -> Page:
-    """The report of a model as a page; ``cost`` is as in the command, other parameters as in :func:`report`."""
-    for name, value in (("train", train), ("cost", cost), ("class_", class_)):
-        if test is None and value is not None:
-            raise ModelError(f"`{name}` is for data on which the model is judged; leave it out, or pass `test`")
-    return Page(report(trained, test, costs=None if cost is None else Costs.parsed(cost), label=class_, train=train))
-
-
 def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     tiles = [Fact("rows learned", trained.progress.progressive[0].rows, COUNT)]
     if tested is None:
@@ -174,13 +178,6 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
     facts = facts_of_measures(measures, trained.model)
     briefly = [fact._replace(name=BRIEF_TITLES.get(fact.key, fact.name)) for fact in facts]
     return [*tiles, Fact("rows judged", tested.rows, COUNT), *briefly][:MOST_TILES]
-
-
-def html(document: Document) -> str:
-    """Render a document as HTML; without matplotlib, a note on what to install replaces the charts."""
-    remedy = "" if files.is_installed() else NO_CHARTS
-    text: str = _template().render(document=document, without_charts=remedy)
-    return text
 
 
 @cache
@@ -197,10 +194,3 @@ def _template() -> Any:
     environment.globals["macro_of"] = lambda block: type(block).__name__.lower()
     environment.globals["svg"] = files.svg
     return environment.get_template("page.html.jinja")
-
-
-def write(document: Document, path: str | os.PathLike[str]) -> None:
-    """Write a document to a file; an existing file is replaced atomically."""
-    text = html(document)
-    with storage.whole_file(Path(path)) as file:
-        file.write(text.encode())

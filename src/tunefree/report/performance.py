@@ -154,7 +154,7 @@ def _slices(tested: Evaluation, by: str) -> Table:
     names = list(tested.measures)
     shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
     value = Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True)
-    titles = [(name, BRIEF_TITLES.get(name) or title_of(name)) for name in names]
+    titles = [(name, (TITLES | BRIEF_TITLES).get(name, name.replace("_", " "))) for name in names]
     columns = [value, Column("rows", COUNT)]
     columns += [Column(title, format_of(name).with_half, name, name in shown) for name, title in titles]
     rows = [[part.value, part.rows, *(part.measures.get(name) for name in names)] for part in tested.slices]
@@ -229,11 +229,6 @@ def _columns_of_parts(title: str, share: Format) -> list[Column]:
     return [Column("mean probability", share, "probability"), Column("rows", COUNT), Column(title, share.with_ends)]
 
 
-def title_of(name: str, titles: dict[str, str] = TITLES) -> str:
-    """The title of a metric."""
-    return titles.get(name, name.replace("_", " "))
-
-
 def format_of(name: str) -> Format:
     """The format of a metric: shares of rows are in per cent."""
     return PERCENT if name in SHARES else FIGURES
@@ -242,7 +237,10 @@ def format_of(name: str) -> Format:
 def facts_of_measures(measures: dict[str, Measure], model: Any) -> list[Fact]:
     """Metrics of a model with their intervals."""
     titles = TITLES | {"loss": f"mean {names_of_losses(model)[0][0]}"}
-    return [Fact(title_of(name, titles), measure, format_of(name), name) for name, measure in measures.items()]
+    return [
+        Fact(titles.get(name, name.replace("_", " ")), measure, format_of(name), name)
+        for name, measure in measures.items()
+    ]
 
 
 def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:

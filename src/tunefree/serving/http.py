@@ -7,13 +7,12 @@ import gc
 import json
 import math
 import secrets
-import signal
 import socket
 import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -34,7 +33,7 @@ from tunefree.serving.rows import MAX_NAME_LENGTH
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 from tunefree.serving.store import Row, StoreError, as_text
-from tunefree.training.stopping import SIGNALS
+from tunefree.training.stopping import handling
 from tunefree.workflows.output_columns import CONFORMAL, PLAIN, OutputColumns
 
 SWITCH_INTERVAL = 0.0001  # thread switch interval in seconds; a prediction releases the GIL about forty times
@@ -293,15 +292,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class _Server(uvicorn.Server):
     """A uvicorn server that ends with status 0 at any of SIGNALS."""
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         """Handle signals as requests to shut down."""
-        previous = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():  # a further signal must not interrupt saving
-                signal.signal(number, signal.SIG_IGN if self.should_exit and number != signal.SIGINT else handler)
+        return handling(self.handle_exit, lambda: self.should_exit)
 
 
 def _bound(limits: Limits) -> socket.socket:

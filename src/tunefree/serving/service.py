@@ -304,7 +304,6 @@ class Service:
                 answer["waits_for_label"] = False
 
     def _oddities(self) -> list[Row]:
-        """Oddities of predicted rows."""
         with self._lock:
             odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
             odd.compare()

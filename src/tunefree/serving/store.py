@@ -274,7 +274,6 @@ class Store:
             return self._database.execute(statement, values).fetchall()
 
     def _set_fact(self, name: str, value: Any) -> None:
-        """Store a fact."""
         self._run("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
         self.facts[name] = value
 

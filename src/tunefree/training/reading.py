@@ -41,11 +41,8 @@ from tunefree.training.targets import (
     task_of,
 )
 
-NAMED = {
-    "target": "target",
-    "groups": "group",
-    "monotone": "monotone one",
-}  # parameters that name columns, and nouns for messages
+# Parameters that name columns, and nouns for messages.
+NAMED = {"target": "target", "groups": "group", "monotone": "monotone one"}
 MOST_THREADS = 4  # for encoding; more would outpace the learning thread, and buffered rows delay its end
 POLL = 0.1  # seconds between checks for a stop request
 PATIENCE = 1.0  # seconds to wait for a reader thread, which may be blocked on input
@@ -369,9 +366,8 @@ def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, Base
     while True:
         with suppress(queue.Empty):
             return results.get(timeout=POLL)
-        with stop.paused() as is_waiting:
-            if is_waiting and stop.number and results.empty():
-                return None, Stopped()
+        if stop.number and stop.reader_waits and results.empty():  # in this order
+            return None, Stopped()
 
 
 def check_learned(model: ScoredModel, rows: int, tally: Tally, source: Source) -> None:

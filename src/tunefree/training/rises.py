@@ -158,15 +158,10 @@ def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
             described |= {"bin": _bin_named(change.key, change.bin, trained, layout), **shares}
         changed.setdefault((column["column"], column["of"]), described)
     rows = [comparison.rows_before, comparison.rows_after]
-    return fields | {
-        "rows_compared": rows,
-        "columns_compared": comparison.columns,
-        "changed": list(changed.values()),
-    }
+    return fields | {"rows_compared": rows, "columns_compared": comparison.columns, "changed": list(changed.values())}
 
 
 def _column(key: int, trained: Trained, layout: Layout) -> str:
-    """The name of a compared column."""
     if key == TARGET:
         return trained.plan.target or "the label"
     return layout.parts[layout.part_of(key)].column

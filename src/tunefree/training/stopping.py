@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,25 @@ from tunefree.training.callbacks import Callback, Step
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 5.0  # seconds from a stop request until training ends even if the model cannot be saved
 INTERRUPTED = 128  # plus the signal number is the exit status after a signal, as in shells
+
+
+@contextmanager
+def handling(handle: Callable[[int, Any], None], ends_process: Callable[[], bool]) -> Iterator[None]:
+    """A context in which a function handles signals; ignored ones stay ignored, as under ``nohup``.
+
+    A shutdown sends several signals. So if the process ends, those after the context are ignored, except Ctrl-C: the
+    model must still be saved, and the last message printed.
+    """
+    is_main = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
+    handlers = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+    replaced = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    for number in replaced:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in replaced.items():
+            signal.signal(number, signal.SIG_IGN if ends_process() and number != signal.SIGINT else handler)
 
 
 class Stopped(Exception):  # noqa: N818 - no error
@@ -31,7 +50,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Stop(Callback):
-    """A request to end a training, from a signal handler or another thread; no row passes while its gate is held."""
+    """A request to end a training, from a signal handler or another thread.
+
+    The reader thread looks for it after each wait for rows, so that no row passes once another thread has seen both the
+    request and the wait.
+    """
 
     may_end = False
 
@@ -39,7 +62,7 @@ class Stop(Callback):
         self.number = 0  # signal of the request; 0 before any request
         self.asked = 0.0  # time of the request in seconds
         self.learns = False  # whether there is anything to save
-        self._gate, self._reader_waits = threading.Lock(), False
+        self.reader_waits = False  # whether the reader waits for rows of the source
         self._ends_process = False  # whether a signal other than Ctrl-C arrived, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
@@ -54,46 +77,25 @@ class Stop(Callback):
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source; raises Stopped after a request."""
-        while True:
-            self._set(waits=True)
+        while not self.number:
+            self.reader_waits = True
             try:
                 chunk = next(chunks, None)
             finally:
-                self._set(waits=False)
+                self.reader_waits = False
+                if self.number:
+                    raise Stopped
             if chunk is None:
                 return
             yield chunk
+        raise Stopped
 
-    def _set(self, waits: bool) -> None:
-        with self._gate:
-            self._reader_waits = waits and not self.number
-            if self.number:
-                raise Stopped
-
-    @contextmanager
-    def paused(self) -> Iterator[bool]:
-        """Hold the gate; yields whether the reader is waiting for rows."""
-        with self._gate:
-            yield self._reader_waits
-
-    @contextmanager
-    def on_signals(self) -> Iterator[None]:
-        """Let signals request the end of the training; only in the main thread.
+    def on_signals(self) -> AbstractContextManager[None]:
+        """A context in which signals request the end of the training; only in the main thread.
 
         Before anything is learned, a signal interrupts training at once; a second Ctrl-C always does.
         """
-        is_main = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-        handlers = {number: signal.getsignal(number) for number in SIGNALS if is_main}
-        # Ignored signals stay ignored, as under ``nohup``.
-        replaced = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-        for number in replaced:
-            signal.signal(number, self._handle)
-        try:
-            yield
-        finally:
-            for number, handler in replaced.items():
-                # a shutdown sends several signals; the final message on the saved model must still be printed
-                signal.signal(number, signal.SIG_IGN if self._ends_process and number != signal.SIGINT else handler)
+        return handling(self._handle, lambda: self._ends_process)
 
     def _handle(self, number: int, _frame: Any) -> None:
         is_second = self.number and number == signal.SIGINT

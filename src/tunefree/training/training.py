@@ -34,15 +34,7 @@ from tunefree.training import rises
 from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, cut, end, learn, one_pass, rows_that_wait
-from tunefree.training.reading import (
-    ahead,
-    begin,
-    blank_encoder,
-    check_learned,
-    chunks_of,
-    encoded,
-    in_its_notation,
-)
+from tunefree.training.reading import ahead, begin, blank_encoder, check_learned, chunks_of, encoded, in_its_notation
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import monotone_columns, note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stoppable, Stopped
@@ -339,9 +331,8 @@ def _new_training(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) 
     config = None if family is None else family.config_of(plan)
 
     def model_of(task: str, classes: Sequence[Any], n_features: int, **options: Any) -> Model:
-        shape: dict[str, Any] = {"classes": classes, "n_features": n_features}
-        shape |= {"settings": dict(plan.settings), "view": view, "config": config}
-        return Model(task, plan.learner, plan.loss, plan.average, **shape, **options)
+        options |= {"settings": dict(plan.settings), "view": view, "config": config}
+        return Model(task, plan.learner, plan.loss, plan.average, classes=classes, n_features=n_features, **options)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None

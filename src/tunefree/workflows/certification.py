@@ -1,4 +1,4 @@
-"""Weights of linear models from files, theorems about them, and the order of the rows."""
+"""Weights of linear models from files, and theorems about them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import math
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +15,6 @@ from tunefree.core.errors import DataError, nearest
 from tunefree.learners import ALL
 from tunefree.model_files.trained import Trained
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
-from tunefree.theory.exchangeability import LEVEL
-
-
-def order_of(trained: Trained) -> dict[str, Any]:
-    """The test whether targets depend on the order of the rows, for JSON; empty if unknown, as for shards.
-
-    ``depends_on_rows``: whether a test at ``level`` rejects that rows are exchangeable; ``sorted``: whether rows are
-    sorted or grouped by the target; other keys are fields of :class:`tunefree.theory.exchangeability.Finding`.
-    """
-    if trained.order is None:
-        return {}
-    finding = trained.order.finding()
-    order = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
-    return {"order": order | finding._asdict()}
 
 
 def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:

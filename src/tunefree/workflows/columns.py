@@ -259,7 +259,6 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
 
 
 def _as_written(value: Any) -> str:
-    """A value as a text."""
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 

@@ -33,7 +33,6 @@ from tunefree.stream.columns import blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.training.targets import target_of, with_rates
-from tunefree.training.training import learn_batches
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Scored, measures
 from tunefree.workflows.output_columns import OutputColumns
 from tunefree.workflows.prediction import predict
@@ -141,7 +140,7 @@ def evaluate(
     batches, n_scores = list[dict[str, np.ndarray]](), 0
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # targets outside the domain of the loss are bad
     note_learned(trained, source, bad)
-    for batch, predictions in predict(trained, source, bad, True, [*columns], learn_batches if progressive else None):
+    for batch, predictions in predict(trained, source, bad, True, [*columns], progressive):
         exposure = batch.weight if batch.exposure is None else batch.weight * batch.exposure
         batch = with_rates(trained.plan, batch._replace(target=target_of(model.task, batch)))
         losses = model.losses(batch.target, predictions)
@@ -160,11 +159,10 @@ def evaluate(
         n_scores += values["scores"].size if is_class else 0
         for stored in batches if n_scores > MOST_SCORES else ():
             stored.pop("scores", None)
-    weights = [stored["weight"] for stored in batches]
-    _check_weights(weights, trained, source, bad)
-    if unseen == sum(map(len, weights)) and not progressive:
-        raise _no_class(trained, batch.target, source)
+    if not sum(len(stored["weight"]) for stored in batches):
+        raise no_rows(source.name, bad.tally)
     scored = _scored(trained, batches, None if group is None else group_numbers(group, columns[group], source))
+    _check_measurable(scored, trained, source, None if progressive or unseen < len(scored.weight) else batch.target)
     slices = []
     if by is not None:
         values_of_rows = pa.chunked_array([decoded(part) for part in columns[by]]).combine_chunks()
@@ -172,13 +170,15 @@ def evaluate(
     return Evaluation(unseen, measures(scored), slices, scored)
 
 
-def _check_weights(weights: list[np.ndarray], trained: Trained, source: Source, bad: BadRows) -> None:
-    """Raise a DataError if there are no rows, or none of positive weight."""
-    if not sum(map(len, weights)):
-        raise no_rows(source.name, bad.tally)
-    if not any(weight.any() for weight in weights):
+def _check_measurable(scored: Scored, trained: Trained, source: Source, unseen: Labels | None) -> None:
+    """Raise a DataError if all rows have a weight of 0, or a label that the model does not know, as ``unseen`` ones."""
+    if not scored.weight.any():
         problem, remedy = "all rows have a weight of 0, so that nothing is measured", "give rows with a weight above 0"
         raise DataError(problem, source.name, column=trained.plan.sample_weight, remedy=remedy)
+    if unseen is not None:
+        problem = "no row has a label that the model knows"
+        remedy = f"check the target; {nearest(unseen.values[0], trained.model.classes, 'classes')}"
+        raise DataError(problem, source.name, column=trained.plan.target, remedy=remedy)
 
 
 def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
@@ -191,12 +191,6 @@ def note_learned(trained: Trained, source: Source, bad: BadRows) -> None:
 def learned_files(trained: Trained, source: Source) -> list[str]:
     """Files of a source with the same name as a training file of the model."""
     return [file for file in source.files if os.path.basename(file) in trained.progress.data]
-
-
-def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
-    """The error for a source without any label that the model knows."""
-    remedy = f"check the target; {nearest(y.values[0], trained.model.classes, 'classes')}"
-    return DataError("no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy)
 
 
 def _note_unseen(classes: list[Any], batch: Batch, is_unseen: np.ndarray, bad: BadRows, target: str | None) -> None:

@@ -15,7 +15,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source
-from tunefree.workflows.prediction import Predicted, apart, identities, labels_of, marked, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, identities, labels_of, marked, predict, write_batches
 
 OTHER = "(other)"
 COLUMNS = ("row", "tag", "prediction", "class", "margin", OTHER)  # reserved column names of the table
@@ -111,7 +111,7 @@ def write(
     Also raises a ModelError if the model consists of kernels only or the class does not exist, and a DataError if
     standard input would be read twice.
     """
-    decomposition, rows, kept = decomposition_of(trained), 0, None
+    decomposition, kept = decomposition_of(trained), None
     explainer = Explainer(trained, decomposition, label)
     if top is not None and top < len(decomposition.names) - 1:
         source.check_rewindable("leave `top` out")
@@ -119,9 +119,10 @@ def write(
         for predicted in predict(trained, source, BadRows(bad.skip)):
             total += np.abs(explainer.of(predicted).contributions).sum(axis=0)
         kept = 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]  # term 0 is the constant
-    with writer(output) as put:
-        for predicted in predict(trained, source, bad, kept=ids):
-            table = marked(trained.model, predicted, bad.skip) | explainer.columns(explainer.of(predicted), kept)
-            put(pa.record_batch(identities(predicted.batch, ids, set(table)) | table))
-            rows += len(predicted.predictions)
+
+    def table_of(predicted: Predicted) -> Any:
+        table = marked(trained.model, predicted, bad.skip) | explainer.columns(explainer.of(predicted), kept)
+        return pa.record_batch(identities(predicted.batch, ids, set(table)) | table)
+
+    rows = write_batches(map(table_of, predict(trained, source, bad, kept=ids)), output)
     return rows, decomposition

@@ -9,7 +9,6 @@ chosen by cross-validation; other parameters have scikit-learn's defaults.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -42,8 +41,9 @@ MOST_CATEGORIES = 200  # distinct categories of a column in gradient boosting
 LARGEST = 1e30  # inputs of peers are clipped to this, so that squares and sums do not overflow
 
 
-# Maps row numbers to learn and to predict to predictions and the training time in seconds, or None.
-Learn = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float | None]]
+# Learns some rows of the truth, unless the model is trained, and predicts others, by their numbers: numbers (n,), or
+# probabilities (n, C) of the classes.
+Learn = Callable[[Truth, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Features(NamedTuple):
@@ -134,12 +134,11 @@ def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[
     if is_class:
         mask &= truth.targets < len(truth.classes)
 
-    def learn(name: str, learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-        began, learned = time.perf_counter(), learned[mask[learned]]
+    def learn(name: str, truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
+        learned = learned[mask[learned]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about new categories and missing convergence
-            predictions = _predicted(name, features.at(learned), truth.at(learned), features.at(judged), n_jobs or -1)
-        return predictions, time.perf_counter() - began
+            return _predicted(name, features.at(learned), truth.at(learned), features.at(judged), n_jobs or -1)
 
     return {name: partial(learn, name) for name in chosen}, left_out
 
@@ -179,9 +178,18 @@ def _predicted(name: str, train: Features, truth: Truth, test: Features, n_jobs:
         model.set_params(n_jobs=1)  # several jobs sum the trees in varying order
     if not is_class:
         return np.asarray(model.predict(X_test), np.float64)
-    probabilities = np.zeros((X_test.shape[0], len(truth.classes)))
-    probabilities[:, model.classes_.astype(int)] = model.predict_proba(X_test)
-    return probabilities
+    return by_class(model.predict_proba(X_test), model.classes_.tolist(), range(len(truth.classes)))
+
+
+def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
+    """Reorder probabilities of labels as probabilities (n, C) of classes; 0 for classes without a label.
+
+    >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
+    array([[0.  , 0.75, 0.25]])
+    """
+    indices = {label: k for k, label in enumerate(labels)}
+    padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
+    return padded[:, [indices.get(label, -1) for label in classes]]
 
 
 def _level(truth: Truth) -> float | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.training.callbacks import Step
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
 from tunefree.workflows.output_columns import PLAIN, OutputColumns
@@ -48,30 +47,30 @@ def predict(
     bad: BadRows,
     labelled: bool = False,
     kept: Sequence[str] = (),
-    learn: Callable[[Trained, Iterable[Batch]], Iterator[Step]] | None = None,
+    progressive: bool = False,
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     ``labelled``: whether each row must have a target.
     ``kept``: columns that batches keep unchanged, whether or not the model uses them.
-    ``learn``: a function such as :func:`tunefree.training.training.learn_batches` that predicts and learns batches
-    instead, which changes the model and the encoder. Each row must then have a target.
+    ``progressive``: whether each row is learned after it is predicted, which changes the model and the encoder. Each
+    row must then have a target.
     Raises a DataError if the kind of the source differs from the training data, a row cannot be used or a column does
-    not exist, and a ModelError if ``learn`` would continue a checkpoint.
+    not exist, and a ModelError if a checkpoint would learn.
     """
     check_kind(trained, source)
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    learns = learn is not None
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=learns)
-    batches = ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live))
-    if learn is not None:
-        for step in learn(continued(replace(trained, encoder=encoder)), batches):
-            yield Predicted(step.batch, step.predictions)
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
+    batches = ahead(encoded(encoder, chunks, bad, progressive, labelled or progressive, kept, is_live=source.is_live))
+    if not progressive:
+        yield from (Predicted(batch, trained.model.predict(batch.rows)) for batch in batches)
         return
-    for batch in batches:
-        yield Predicted(batch, trained.model.predict(batch.rows))
+    from tunefree.training.training import learn_batches  # predictions do not need it
+
+    for step in learn_batches(continued(replace(trained, encoder=encoder)), batches):
+        yield Predicted(step.batch, step.predictions)
 
 
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
@@ -188,17 +187,12 @@ def write(trained: Trained, source: Source, output: str, bad: BadRows, layout: O
     Raises a ModelError if the file cannot be written or has another extension; an existing file is then unchanged.
     """
     layout.check(trained.model)
-    written = 0
-    with writer(output) as put:
-        for predicted in predict(trained, source, bad, kept=layout.ids):
-            put(columns(trained.model, predicted, bad.skip, layout))
-            written += len(predicted.predictions)
-    return written
+    predictions = predict(trained, source, bad, kept=layout.ids)
+    return write_batches((columns(trained.model, predicted, bad.skip, layout) for predicted in predictions), output)
 
 
-@contextmanager
-def writer(output: str) -> Iterator[Callable[[Any], None]]:
-    """A function that writes record batches to a file; parameters and errors as in :func:`write`.
+def write_batches(batches: Iterable[Any], output: str) -> int:
+    """Write record batches to a file; returns the number of rows. Parameters and errors are as in :func:`write`.
 
     The file gets its final name once all batches are written.
     """
@@ -206,22 +200,20 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
     kind = csv.CSVWriter if is_stream else WRITERS.get(path.suffix.lower())
     if kind is None:
         raise ModelError(f"{output}: tables are written as .csv or .parquet; name the file so")
-    writers: list[Any] = []
+    rows, writer = 0, None
     with nullcontext(sys.stdout.buffer) if is_stream else whole_file(path) as file:
-
-        def put(batch: Any) -> None:
+        for batch in batches:
             batch = batch if kind is parquet.ParquetWriter else _without_lists(batch)
-            if not writers:  # the first batch defines the schema
-                writers.append(kind(file, batch.schema))
-            writers[0].write_table(pa.Table.from_batches([batch]))
+            writer = writer or kind(file, batch.schema)  # the first batch defines the schema
+            writer.write_table(pa.Table.from_batches([batch]))
             if is_stream:
                 file.flush()
-
-        yield put
-        for writer in writers:
+            rows += batch.num_rows
+        if writer is not None:
             writer.close()
         if is_stream:
             file.flush()
+    return rows
 
 
 def _without_lists(batch: Any) -> Any:
@@ -246,6 +238,5 @@ def write_weights(trained: Trained, output: str) -> Weights:
     labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
     columns = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]
     table = {"feature": pa.array(weights.names, pa.string())} | dict(zip(columns, weights.weights.T, strict=True))
-    with writer(output) as put:
-        put(pa.record_batch(table))
+    write_batches([pa.record_batch(table)], output)
     return weights

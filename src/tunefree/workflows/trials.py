@@ -31,7 +31,7 @@ from tunefree.training.targets import rows_with_usable_targets, target_of, with_
 from tunefree.training.training import train
 from tunefree.workflows.evaluation import group_numbers
 from tunefree.workflows.paired import PairedComparison, Truth, compared
-from tunefree.workflows.peers import FOLDS, Learn, peers
+from tunefree.workflows.peers import FOLDS, Learn, by_class, peers
 from tunefree.workflows.prediction import predict
 
 OF_FOLDS = f"by {FOLDS}-fold cross-validation"
@@ -140,9 +140,9 @@ def splits(truth: Truth, in_order: bool = False) -> list[tuple[np.ndarray, np.nd
 
 def run(
     parts: Sequence[Data],
-    truth: Truth,
     entrants: dict[str, Learn],
-    learns: bool,
+    known: Mapping[str, Sequence[Any]],
+    groups: np.ndarray | None,
     with_peers: bool = True,
     in_order: bool = False,
     n_jobs: int | None = None,
@@ -150,10 +150,17 @@ def run(
 ) -> PairedComparison:
     """Predict the last table by all entrants, and by peers if rows are learned; compare the first with the others.
 
-    ``learns``: whether rows of the first table are learned; a single table is cross-validated.
+    Rows of the first of two tables are learned. A single table is cross-validated, unless entrants are trained already.
+
+    ``known``: the classes of entrants that are trained already, by name.
+    ``groups``: group codes (n,) of the rows of the last table.
     ``in_order``: whether rows to cross-validate are in time order.
     ``n_jobs``: number of processors; BLAS always uses one, so that results do not depend on it.
     """
+    learns, labels = len(parts) > 1 or not known, [label for classes in known.values() for label in classes]
+    if learns and parts[0].task == "classification":
+        labels += sorted(parts[0].target.values)
+    truth = truth_of(parts, list(dict.fromkeys(labels)), groups)
     required, n, left_out = {*entrants}, len(truth.weight) - len(parts[-1].weight), dict[str, str]()
     if learns and len(parts) == 1:
         folds, how = splits(truth, in_order), OF_TIME if in_order else OF_FOLDS
@@ -164,7 +171,8 @@ def run(
     if learns and with_peers:
         peer_learners, left_out = peers(parts, truth, n_jobs)
         entrants = entrants | {name: learn for name, learn in peer_learners.items() if name not in entrants}
-    outputs: dict[str, list[tuple[np.ndarray, float | None]]] = {name: [] for name in entrants}
+    outputs: dict[str, list[np.ndarray]] = {name: [] for name in entrants}
+    seconds = dict.fromkeys(entrants, 0.0)
     with (
         threads.at_most(effective_n_jobs(n_jobs or -1)),
         threadpool_limits(None if n_jobs is None else effective_n_jobs(n_jobs), "openmp"),
@@ -173,25 +181,25 @@ def run(
         for number, (learned, judged) in enumerate(folds, 1):
             for name in [name for name in entrants if name not in left_out]:
                 tell(f"{name}, part {number} of {len(folds)}" if len(folds) > 1 else name)
+                began = time.perf_counter()
                 try:
-                    outputs[name].append(entrants[name](learned, judged))
+                    outputs[name].append(entrants[name](truth, learned, judged))
                 except ValueError as error:
                     if name in required:
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
+                seconds[name] += time.perf_counter() - began
         judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
         for name in [name for name in entrants if name not in left_out]:
-            predictions, seconds = zip(*outputs[name], strict=True)
-            total = None if None in seconds else sum(seconds)
-            judged_models.append(judged_truth.judged(name, np.concatenate(predictions), total))
+            total = None if name in known else seconds[name]
+            judged_models.append(judged_truth.judged(name, np.concatenate(outputs[name]), total))
         return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
 
 
-def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
+def learned_model(parts: Sequence[Data], plan: Plan) -> Learn:
     """An entrant that trains a model by a plan and predicts rows of the last table."""
 
-    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, float]:
-        began = time.perf_counter()
+    def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
         if plan.groups is not None:  # rows of a group are contiguous
             group_codes = parts[0].groups(plan.groups)
             assert group_codes is not None
@@ -199,36 +207,24 @@ def learned_model(parts: Sequence[Data], truth: Truth, plan: Plan) -> Learn:
         else:
             learned = np.random.default_rng(0).permutation(learned)
         trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
-        predictions, _ = known_model(trained, parts, truth)(learned, judged)
-        return predictions, time.perf_counter() - began
+        return known_model(trained, parts)(truth, learned, judged)
 
     return learn
 
 
-def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
+def known_model(trained: Trained, parts: Sequence[Data]) -> Learn:
     """An entrant that predicts rows of the last table by a trained model."""
     offset = sum(len(part.weight) for part in parts[:-1])
 
-    def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, None]:
+    def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
         model, bad = trained.model, BadRows(skip_unlabelled=None)
         blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
         outputs = np.concatenate(blocks)
         if truth.task == "regression":
-            return model.responses(outputs), None
-        return by_class(model.probabilities(outputs), model.classes, truth.classes), None
+            return model.responses(outputs)
+        return by_class(model.probabilities(outputs), model.classes, truth.classes)
 
     return learn
-
-
-def by_class(probabilities: np.ndarray, labels: Sequence[Any], classes: Sequence[Any]) -> np.ndarray:
-    """Reorder probabilities of labels as probabilities (n, C) of classes; 0 for classes without a label.
-
-    >>> by_class(np.array([[0.25, 0.75]]), ["yes", "no"], ["maybe", "no", "yes"])
-    array([[0.  , 0.75, 0.25]])
-    """
-    indices = {label: k for k, label in enumerate(labels)}
-    padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
-    return padded[:, [indices.get(label, -1) for label in classes]]
 
 
 def compare(
@@ -256,11 +252,8 @@ def compare(
                 raise ModelError(f"{problem}; compare models of one")
         if data.task == "classification" and not {*models[first].model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
-    labels = [label for model in models.values() for label in getattr(model.model, "classes", ())]
-    if not models and data.task == "classification":
-        labels = sorted({*parts[0].target.values})
-    truth = truth_of(parts, list(dict.fromkeys(labels)), data.groups(groups))
-    entrants: dict[str, Learn] = {name: known_model(model, parts, truth) for name, model in models.items()}
+    known = {name: model.model.classes for name, model in models.items()}
+    entrants: dict[str, Learn] = {name: known_model(model, parts) for name, model in models.items()}
     if not models:
-        entrants["tunefree"] = learned_model(parts, truth, plan)
-    return run(parts, truth, entrants, learned is not None or not models, n_jobs=n_jobs, tell=tell)
+        entrants["tunefree"] = learned_model(parts, plan)
+    return run(parts, entrants, known, data.groups(groups), n_jobs=n_jobs, tell=tell)

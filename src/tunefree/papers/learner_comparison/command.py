@@ -34,17 +34,16 @@ def learners(
     from tunefree.papers.learner_comparison import one_pass
     from tunefree.papers.learner_comparison import report as reporting
     from tunefree.plotting import files as pictures
-    from tunefree.report import page
 
     if plot:
         pictures.check(plot)
     check_outputs([plot, report], files.data)
     source = files.source(is_table=plan.target is not None)
     comparison = one_pass.compare(source, plan, learner, None if quiet else reporting.Display())
-    document = reporting.document(comparison)
-    show([block for section in document.sections for block in section.blocks], json)
+    page = reporting.page(comparison)
+    show([block for section in page.sections for block in section.blocks], json)
     if plot:
         chart = reporting.chart_of_losses(comparison)
         pictures.save(chart.draw, chart.inches, plot)
     if report:
-        page.write(document, report)
+        page.save(report)

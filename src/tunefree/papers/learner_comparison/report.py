@@ -12,9 +12,10 @@ from tunefree.papers.learner_comparison.one_pass import RATES, Comparison, Conte
 from tunefree.plotting.charts import Series, draw_lines
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, plain_numbers
 from tunefree.pool.targets import RunningMetrics
-from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table, known, on_axes
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table, known, on_axes
 from tunefree.report.findings import notes_of
 from tunefree.report.formats import COUNT, FIGURES, PERCENT, weights_named
+from tunefree.report.page import Page
 from tunefree.training.callbacks import Callback
 from tunefree.workflows.findings import oddity_findings
 
@@ -26,7 +27,7 @@ WAYS = {"learners": "each learner once", "learners_and_rates": f"{RATES} rates f
 WAYS |= {POOL: "the pool"}
 
 
-def document(comparison: Comparison) -> Document:
+def page(comparison: Comparison) -> Page:
     """A page of the losses and the costs."""
     goal = f"{comparison.task} of '{comparison.plan.target}'" if comparison.plan.target else comparison.task
     best = comparison.ranked[0]
@@ -40,7 +41,7 @@ def document(comparison: Comparison) -> Document:
         Fact("the best", best.name),
         Fact(f"its {loss_name(comparison)}", best.metrics.mean_loss(), FIGURES),
     ]
-    return Document(f"{goal}: tunefree learners", f"Comparison of learners: {goal}", summary, sections)
+    return Page(f"{goal}: tunefree learners", f"Comparison of learners: {goal}", summary, sections)
 
 
 def losses(comparison: Comparison) -> list[Block]:
