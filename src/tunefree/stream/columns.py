@@ -36,7 +36,7 @@ from tunefree.stream.arrays import (
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import as_number, category_seed, hash_name, hash_strings, missing_key
-from tunefree.stream.notation import Notation, as_iso, dates_in, likeliest_notation
+from tunefree.stream.notation import Notation, Note, as_iso, dates_in, likeliest_notation
 from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
 from tunefree.stream.words import count_words
 
@@ -153,53 +153,27 @@ class Parts(NamedTuple):
     observed: Observed | None = None  # None for a later column that the chunk lacks
 
 
-class Fault(NamedTuple):
-    """Why a row cannot be used."""
-
-    column: str
-    problem: str
-
-
-class WordForMissing(NamedTuple):
-    """A word that is read as a missing value."""
-
-    word: str
-    column: str
-    is_quantity: bool  # whether it is a column of numbers or dates
-    first: int  # index of its first row in the chunk
-    rows: int
-
-
-class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by row index; and the words that are read as missing values."""
+class Faults(dict[int, tuple[str, str]]):
+    """The column and the problem of the first error of each row of a chunk, by row index; and notes on used rows."""
 
     def __init__(self, names_columns: bool = False) -> None:
         super().__init__()
-        self.missing: list[WordForMissing] = []
         self.names_columns = names_columns
+        self.notes: list[tuple[Note, np.ndarray]] = []  # each with the indices of its rows
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
-            self.setdefault(int(row), Fault(column, problem(int(row))))
+            self.setdefault(int(row), (column, problem(int(row))))
 
     def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
         """The chunk without its bad rows. These are reported in their order."""
         numbers = row_numbers(chunk)
-        for row in sorted(self):
-            report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
-            report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
+        for row, (column, problem) in sorted(self.items()):
+            report = bad.report_unlabelled if problem.startswith(UNLABELLED) else bad.report
+            report(problem, chunk.file, int(numbers[row]), column)
         keep = np.ones(len(numbers), bool)
         keep[list(self)] = False
         return chunk._replace(data=with_row_numbers(chunk.data.filter(boolean_array(keep)), numbers[keep]))
-
-    def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
-        """Note the rows whose words are read as missing values; ``numbers`` are the row numbers in the file."""
-        for note in self.missing:
-            remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            # All columns of texts share one note.
-            column, where = (note.column, "") if note.is_quantity else (None, " in columns of texts")
-            problem = f"{note.word!r} is taken for a missing value{where}"
-            bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
 @dataclass(eq=False)
@@ -382,10 +356,12 @@ def _without_words(
     is_word = pc.is_in(strings, value_set=string_array(words))
     if not pc.any(is_word).as_py():
         return strings
+    remedy = f"`categorical={column!r}` makes it a category" if faults.names_columns else ""
+    named, where = (column, "") if odd is not None else ("", " in columns of texts")  # all of these share one note
     for word in pc.unique(strings.filter(is_word)).to_pylist():
         if odd is None or word in odd:
-            rows = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, odd is not None, int(rows[0]), len(rows)))
+            note = Note(named, f"{word!r} is taken for a missing value{where}", remedy)
+            faults.notes.append((note, np.flatnonzero(to_booleans(pc.equal(strings, word)))))
     return nulled(strings, is_word)
 
 

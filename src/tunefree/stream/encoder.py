@@ -339,7 +339,8 @@ class TableEncoder:
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.data.num_rows)
-        faults.note_all(bad, chunk.file, row_numbers(chunk))
+        for note, rows in faults.notes:
+            bad.note(note.problem, chunk.file, int(row_numbers(chunk)[rows[0]]), note.column, len(rows), note.remedy)
         return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
     def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:

@@ -136,7 +136,7 @@ class RowEncoder:
             return None
         values = column.convert(array, faults)
         parts = column.parts_since(values, False)
-        if faults or faults.missing:
+        if faults or faults.notes:
             return None
         parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.words)]
         ids, words = self.encoder.ids.chunk_features(1, *parts_by_column, False)
