@@ -7,9 +7,9 @@ rows and the place of the first, in bounded memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -277,17 +277,14 @@ Origin = Callable[[str, int], tuple[str, int]]  # maps a file and row number to 
 class BadRows:
     """The handling of rows that cannot be used, and their tally."""
 
-    has_options: ClassVar[bool] = True  # whether messages may suggest parameters, such as ``on_bad_row``
-
     skip: bool = False  # whether such rows are counted and left out; otherwise the first one raises a DataError
-    # Whether rows without a label are counted separately and left out; otherwise they are bad rows. None if fixed.
-    skip_unlabelled: bool | None = False
+    skip_unlabelled: bool = False  # whether rows without a label are counted separately and left out
     tally: Tally = field(default_factory=Tally)  # counts of the rows that were left out
     origin: Origin = as_named  # maps moved rows to their file and row number in the user's data
     classes: tuple[str, ...] = ()  # allowed labels, as texts; empty if all labels are allowed
     target: str | None = None  # the column of the labels
     loss: str | None = None  # the loss, which restricts the values of the target
-    names_columns: bool = False  # whether there are parameters for types of columns, such as ``categorical``
+    options: Collection[str] = ("on_bad_row", "unlabelled")  # parameters of the user that messages may suggest
     comparison: Any = None  # comparison of predicted with learned rows; created by the encoder
 
     def compare(self) -> None:
@@ -299,7 +296,7 @@ class BadRows:
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
         """Raise a DataError, or count the row if bad rows are skipped."""
-        remedy += ", or pass `on_bad_row='skip'`" if self.has_options else ""
+        remedy += ", or pass `on_bad_row='skip'`" if "on_bad_row" in self.options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
@@ -316,14 +313,14 @@ class BadRows:
             if problem != UNLABELLED:
                 self.note(problem, file, row, column)
         else:
-            can_skip = self.has_options and self.skip_unlabelled is not None
-            self.report(problem, file, row, column, remedy + (", pass `unlabelled='skip'`" if can_skip else ""))
+            remedy += ", pass `unlabelled='skip'`" if "unlabelled" in self.options else ""
+            self.report(problem, file, row, column, remedy)
 
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
         """Count odd rows that are used; ``file`` and ``row`` locate the first of them."""
-        oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
+        oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.options else "")
         self.tally.note(oddity)
 
 
@@ -334,12 +331,6 @@ def no_rows(name: str, tally: Tally) -> DataError:
     if tally.unlabelled:
         return DataError("no row has a label", name, remedy="give rows that have one")
     return DataError("there are no rows", name, remedy="check that it is the file you mean")
-
-
-class Refused(BadRows):
-    """Handling in which a row that cannot be used is always an error, without a parameter to change that."""
-
-    has_options: ClassVar[bool] = False
 
 
 _ROW_NUMBERS = b"tunefree.row_numbers"

@@ -156,9 +156,9 @@ class Parts(NamedTuple):
 class Faults(dict[int, tuple[str, str]]):
     """The column and the problem of the first error of each row of a chunk, by row index; and notes on used rows."""
 
-    def __init__(self, names_columns: bool = False) -> None:
+    def __init__(self, options: Collection[str] = ()) -> None:
         super().__init__()
-        self.names_columns = names_columns
+        self.options = options  # parameters of the user that messages may suggest
         self.notes: list[tuple[Note, np.ndarray]] = []  # each with the indices of its rows
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
@@ -356,7 +356,7 @@ def _without_words(
     is_word = pc.is_in(strings, value_set=string_array(words))
     if not pc.any(is_word).as_py():
         return strings
-    remedy = f"`categorical={column!r}` makes it a category" if faults.names_columns else ""
+    remedy = f"`categorical={column!r}` makes it a category" if "categorical" in faults.options else ""
     named, where = (column, "") if odd is not None else ("", " in columns of texts")  # all of these share one note
     for word in pc.unique(strings.filter(is_word)).to_pylist():
         if odd is None or word in odd:
@@ -415,7 +415,8 @@ class Number(Column):
         return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        is_named = "categorical" in faults.options
+        hints = [f"`categorical={self.name!r}` takes the column for categories"] if is_named else []
         if self.notation or self.na_values:
             array = without_words(array, self.name, self.na_values, faults)
         values = to_numbers(array, self.name, faults, self.notation, *hints)

@@ -326,7 +326,7 @@ class TableEncoder:
 
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
-        faults = Faults(bad.names_columns)
+        faults = Faults(bad.options)
         arrays = self._arrays_of_columns(chunk, faults)
         values = [None if array is None else column.convert(array, faults) for column, array in arrays]
         target = self._convert_target(chunk, faults, labelled)
@@ -339,8 +339,9 @@ class TableEncoder:
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.data.num_rows)
-        for note, rows in faults.notes:
-            bad.note(note.problem, chunk.file, int(row_numbers(chunk)[rows[0]]), note.column, len(rows), note.remedy)
+        for note, indices in faults.notes:
+            first = int(row_numbers(chunk)[indices[0]])
+            bad.note(note.problem, chunk.file, first, note.column, len(indices), note.remedy)
         return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
 
     def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:

@@ -210,7 +210,7 @@ def known_model(trained: Trained, parts: Sequence[Data], truth: Truth) -> Learn:
     offset = sum(len(part.weight) for part in parts[:-1])
 
     def learn(learned: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, None]:
-        model, bad = trained.model, BadRows(skip_unlabelled=None)
+        model, bad = trained.model, BadRows(options=("on_bad_row",))
         blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
         outputs = np.concatenate(blocks)
         if truth.task == "regression":
