@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +66,7 @@ class Profile:
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
         """Add n rows, given by the values of each column; None for a column that is absent from all of them."""
         self._widen(len(observed))
-        keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
+        keys = np.arange(self.rows, self.rows + n).astype(np.uint64) * np.uint64(GOLDEN)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
         rows = rows[np.argsort(keys[rows])[: self.capacity]]
         values, missing = np.zeros((len(rows), len(observed))), np.ones((len(rows), len(observed)), bool)
@@ -132,20 +131,6 @@ class Profile:
                 raise ModelError("what the encoder saw of its columns does not fit them")
             profile._widen(n_columns)
         return profile
-
-
-def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
-    """For each column, the range of training extended by its width on both sides; other numbers are unusual."""
-    return [
-        (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
-        for low, high in profile.ranges.tolist()
-    ]
-
-
-@lru_cache(4)
-def _fractions(n: int) -> np.ndarray:
-    """Fractional parts of the first n multiples of the golden ratio, from 0 on, times 2^64."""
-    return np.arange(n, dtype=np.uint64) * np.uint64(GOLDEN)
 
 
 class Comparison:
