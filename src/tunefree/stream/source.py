@@ -96,7 +96,7 @@ class Source:
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         if self.format is None:
-            return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).named)
+            return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).known)
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:

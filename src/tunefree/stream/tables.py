@@ -6,7 +6,7 @@ that is the same in all files becomes a column only if a model or an option name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +17,6 @@ from tunefree.stream.arrays import flattened, string_array
 from tunefree.stream.batch import BadRows, Chunk, Position, no_rows
 from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
@@ -31,23 +30,14 @@ class Options(NamedTuple):
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of the columns of a model
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
-    as_written: tuple[str, ...] = ()  # columns that are strings if they are names of folders
-    ignored: tuple[str, ...] = ()  # columns that are left out
-    column_types: ColumnTypes = ColumnTypes()  # declared types, which are not inferred
-    target: str | None = None  # a column that may be a name of folders
-    na_values: tuple[str, ...] = ()  # further texts in JSON that mean a missing number
-    grows: bool = True  # whether columns that are not in ``types`` are used
+    na_values: Sequence[str] = ()  # further texts in JSON that mean a missing number
+    named: Collection[str | None] = ()  # columns that a user names
+    strings: Collection[str] = ()  # columns that are strings if they are names of folders
 
     @property
-    def named(self) -> set[str]:
+    def known(self) -> set[str | None]:
         """Columns of a model, and columns that a user names."""
-        target = () if self.target is None else (self.target,)
-        return {*self.types, *self.strings, *self.ignored, *self.column_types.numeric, *target}
-
-    @property
-    def strings(self) -> set[str]:
-        """Columns that are strings if they are names of folders."""
-        return {*self.as_written, *self.column_types.categorical, *self.column_types.dates(())}
+        return {*self.types, *self.named}
 
 
 class TableReader(NamedTuple):
@@ -139,11 +129,11 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
     """A chunk with columns for the partitions of its file that are used; ``bad`` gets a note of each."""
     for partition in getattr(file, "partitions", ()):
         name = partition.name
-        if name in chunk.data.schema.names or not (partition.varies or name in options.named):
+        if name in chunk.data.schema.names or not (partition.varies or name in options.known):
             continue
         values = pa.repeat(_value(partition, options)[0], chunk.data.num_rows)
         chunk = chunk._replace(data=chunk.data.append_column(name, values))
-        if options.grows and name not in (options.target, *options.ignored):
+        if "categorical" in bad.options and name not in options.named:
             remedy = f"`ignore={name!r}` leaves it out"
             bad.note("from the names of folders", chunk.file, chunk.row, name, len(values), remedy)
     return chunk
