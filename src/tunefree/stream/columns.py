@@ -545,9 +545,9 @@ class Timestamp(Column):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*to_timestamps(strings, self.zone))
+            moments, failed = to_timestamps(strings, self.zone)
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*to_timestamps(as_iso(strings), self.zone))
+                moments, failed = to_timestamps(as_iso(strings), self.zone)
         faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -639,13 +639,14 @@ def calendar_codes(column: str, part: str, values: np.ndarray, present: np.ndarr
     return Codes(indices, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
-def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
-    """Arguments of :func:`cast`. Nanoseconds are truncated; all else must fit."""
-    is_ns = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
-    has_zone = pa.types.is_timestamp(array.type) and array.type.tz is not None
-    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        return array.cast(pa.timestamp(array.type.unit, "UTC")) if has_zone else array, pa.timestamp("us"), not is_ns
-    return array, pa.timestamp("us", None if zone is None else "UTC"), True
+def to_timestamps(array: Array, zone: str | None) -> tuple[Array, list[int]]:
+    """Cast an array as :func:`cast`. Nanoseconds are truncated; all else must fit."""
+    if family(array.type) != "moment":
+        return cast(array, pa.timestamp("us", None if zone is None else "UTC"), safe=True)
+    is_timestamp = pa.types.is_timestamp(array.type)
+    if is_timestamp and array.type.tz is not None:
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+    return cast(array, pa.timestamp("us"), safe=not (is_timestamp and array.type.unit == "ns"))
 
 
 def _as_text(array: Array, row: int) -> str:

@@ -154,22 +154,19 @@ class Comparison:
     def add(
         self,
         observed: Sequence[Observed | None],
-        unknown: Sequence[tuple[int, dict[str, tuple[int, int]]]],
+        unknown: Sequence[tuple[int, str, int, int]],
         file: str,
         numbers: np.ndarray,
     ) -> None:
-        """Add rows of a file with these row numbers: the values of each column, and for column indices the codes that
-        are unknown, each with the number of its rows and the index of the first one."""
+        """Add rows of a file: the values of each column, unknown codes (see ``FeatureIds``), and the row numbers."""
         if not len(numbers):
             return
         self.first = self.first if self.rows else (file, int(numbers[0]))
         self.rows += len(numbers)
-        for index, codes in unknown:
+        for index, code, count, row in unknown:
             prefix = f"{self.encoder.columns[index].name}="
-            for code, (count, row) in codes.items():
-                if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
-                    category = code.removeprefix(prefix)
-                    self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
+            if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
+                self._count(_UNSEEN, index, code.removeprefix(prefix), count, file, int(numbers[row]))
         for index, column in enumerate(observed):
             self.missing[index] += len(numbers) if column is None else int(np.count_nonzero(column.missing))
             if column is not None and column.numbers is not None and index < len(self.encoder.profile.ranges):

@@ -337,7 +337,7 @@ def _iso_dates(name: str, strings: Array) -> Timestamp | None:
     dates = as_iso(strings)
     for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
         if pc.all(pc.match_substring_regex(dates, pattern)).as_py():
-            are_dates = not cast(*to_timestamps(dates, zone))[1]
+            are_dates = not to_timestamps(dates, zone)[1]
             return Timestamp(name, zone, pc.any(pc.match_substring(strings, ":")).as_py()) if are_dates else None
     return None
 
