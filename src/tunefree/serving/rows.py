@@ -16,7 +16,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.serving.settings import REFUSE, Admission
 from tunefree.serving.store import Row
-from tunefree.stream.batch import BadRows, Batch, Chunk, Converted, Position
+from tunefree.stream.batch import BadRows, Batch, Chunk, Converted
 from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects, shown
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
@@ -95,8 +95,8 @@ class Reader:
         chunk, unknown = self._chunk(trained, rows, learning=True)
         plan, encoder = trained.plan, trained.encoder
         refused = BadRows(options=(), classes=plan.classes, target=encoder.target, loss=plan.loss)
-        converted: Converted | None = encoder.convert(chunk, True, refused, True)
-        self._check_targets(converted, trained, refused)
+        converted: Converted = encoder.convert(chunk, True, refused, True)
+        self._check_targets(converted.batch, trained, refused)
         self.n_ignored += sum(map(len, unknown))
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
@@ -104,14 +104,11 @@ class Reader:
             kept.append({name: cell for name, cell in row.items() if name not in dropped})
         return kept, converted
 
-    def _check_targets(self, converted: Any, trained: Trained, refused: BadRows) -> None:
-        target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
-        rows: Any = None  # unused by this check
-        batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
+    def _check_targets(self, batch: Batch, trained: Trained, refused: BadRows) -> None:
         rows_with_usable_targets(batch, refused)
         if trained.model.task == "regression":
             return
-        labels, classes = labels_of(target), trained.model.classes
+        labels, classes = labels_of(batch.target), trained.model.classes
         new = [label for label in labels.values if label not in classes]
         if new and (not self._admission.new_classes or len(classes) + len(new) > MANY_CLASSES):
             row = 1 + next(row for row, code in enumerate(labels.codes) if labels.values[code] in new)

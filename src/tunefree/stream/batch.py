@@ -158,18 +158,6 @@ class Chunk(NamedTuple):
     optional: bool = False  # whether an absent column is treated as missing values, as an absent key of JSON
 
 
-class Converted(NamedTuple):
-    """The usable rows of a chunk: converted column values, and target, weight, exposure and groups."""
-
-    chunk: Chunk
-    n_rows: int  # number of rows in the chunk, including unusable ones
-    values: list[Any]
-    target: Any
-    weight: np.ndarray
-    exposure: np.ndarray | None
-    groups: np.ndarray | None
-
-
 class Batch(NamedTuple):
     """Encoded rows, ready for learning or prediction. Rows in memory lack some fields."""
 
@@ -206,6 +194,15 @@ class Batch(NamedTuple):
         tags = None if self.tags is None else [self.tags[i] for i in indices.tolist()]
         forgotten = [(int((indices < row).sum()), features) for row, features in self.forgotten]
         return self._replace(rows=rows_at(self.rows, indices), tags=tags, forgotten=forgotten, **fields)
+
+
+class Converted(NamedTuple):
+    """The usable rows of a chunk before their features are known."""
+
+    chunk: Chunk
+    n_rows: int  # number of rows in the chunk, including unusable ones
+    values: list[Any]  # of each column, converted
+    batch: Batch  # target, weight, exposure and groups
 
 
 _ROW_FIELDS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays with a value for each row

@@ -7,7 +7,6 @@ A missing value (null, NaN, ``?`` or blank) becomes an indicator feature. Later 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError
-from tunefree.core.schema import Length, Moment, check_header, fields_of
+from tunefree.core.schema import Length, Moment
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -36,7 +35,7 @@ from tunefree.stream.arrays import (
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import as_number, category_seed, hash_name, hash_strings, missing_key
-from tunefree.stream.notation import Notation, Note, as_iso, dates_in, likeliest_notation
+from tunefree.stream.notation import Notation, Note, as_iso, dates_in, is_plain_number, likeliest_notation
 from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
 from tunefree.stream.words import count_words
 
@@ -239,12 +238,6 @@ def written_fields(record: Any) -> dict[str, Any]:
     return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
-def restored_fields(record: Any, written: Any, where: str = "encoder") -> dict[str, Any]:
-    """The fields of a dataclass from the header of a file; a ModelError if they are invalid."""
-    fields: dict[str, Any] = check_header(written, fields_of(record), where)
-    return fields
-
-
 def number_key(name: str) -> int:
     """The key of a numeric feature of a later column."""
     return hash_name("number", hash_name(name))
@@ -318,17 +311,9 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     if kind == "string":
         is_na = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
     else:
-        numbers = [float(text) for text in na_values if is_number(text)]
+        numbers = [float(text) for text in na_values if is_plain_number(text)]
         is_na = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
     return nulled(array, is_na)
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number in the syntax of programs."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
@@ -767,6 +752,6 @@ def items_of(lists: Array) -> Items:
     return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
 
 
-COLUMN_KINDS: dict[str, Callable[..., Any]] = {
+COLUMN_KINDS: dict[str, type[Column]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }

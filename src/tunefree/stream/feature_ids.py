@@ -333,8 +333,7 @@ class FeatureNames:
 
     def to_list(self) -> list[str]:
         """Return all names."""
-        names: list[str] = self._names().to_pylist()
-        return names
+        return list(self._names().to_pylist())
 
     def _names(self) -> Any:
         return strings_of(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))

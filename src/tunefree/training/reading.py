@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import NEAR, DataError, alike, listed
-from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import boolean_array
@@ -125,10 +124,9 @@ def begin(
 
 def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
     """Encode a chunk of a table without its features."""
-    rows = encoder.convert(chunk, learning, bad, labelled)
-    nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
-    batch = Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
-    return batch._replace(exposure=rows.exposure, columns=rows.chunk.data)
+    converted = encoder.convert(chunk, learning, bad, labelled)
+    batch: Batch = converted.batch._replace(columns=converted.chunk.data)
+    return batch
 
 
 def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
