@@ -147,6 +147,9 @@ class Position(NamedTuple):
     row: int = 0  # rows of this file before the position (a header is not a row)
 
 
+START = Position()
+
+
 class Chunk(NamedTuple):
     """Consecutive rows of a file: whole lines of text, or a table."""
 
@@ -167,7 +170,7 @@ class Batch(NamedTuple):
     numbers: Any = None  # (n,) int64: number of each row in its file, counted from 1
     tags: list[str] | None = None  # Vowpal Wabbit's tags, or None
     file: str = ""  # name of the file, for messages
-    position: Position = Position()  # start of the next batch
+    position: Position = START  # of the next batch
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns kept in their original form, or None
     groups: Any = None  # (n,) groups of the rows: original names (str), or digests (uint64); or None
     exposure: np.ndarray | None = None  # (n,) float64 above 0: exposure of each row, for rates
@@ -290,9 +293,21 @@ class BadRows:
             self.comparison.note(self)
 
     def report(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
+        self,
+        problem: str,
+        file: str,
+        row: int,
+        column: str | None = None,
+        remedy: str = "correct the row",
+        is_unlabelled: bool = False,
     ) -> None:
-        """Raise a DataError, or count the row if bad rows are skipped."""
+        """Raise a DataError, or count the row if bad rows, or rows that lack the required label, are skipped."""
+        if is_unlabelled and self.skip_unlabelled:
+            self.tally.unlabelled += 1
+            if problem != UNLABELLED:
+                self.note(problem, file, row, column)
+            return
+        remedy += ", pass `unlabelled='skip'`" if is_unlabelled and "unlabelled" in self.options else ""
         remedy += ", or pass `on_bad_row='skip'`" if "on_bad_row" in self.options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
@@ -300,18 +315,6 @@ class BadRows:
         if self.tally.is_new(error):
             error = DataError(problem, *self.origin(file, row), column, remedy)
         self.tally.add(error)
-
-    def report_unlabelled(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "give it one"
-    ) -> None:
-        """Count a row that lacks the required label if such rows are skipped, else treat it as a bad row."""
-        if self.skip_unlabelled:
-            self.tally.unlabelled += 1
-            if problem != UNLABELLED:
-                self.note(problem, file, row, column)
-        else:
-            remedy += ", pass `unlabelled='skip'`" if "unlabelled" in self.options else ""
-            self.report(problem, file, row, column, remedy)
 
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""

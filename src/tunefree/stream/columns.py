@@ -168,8 +168,9 @@ class Faults(dict[int, tuple[str, str]]):
         """The chunk without its bad rows. These are reported in their order."""
         numbers = row_numbers(chunk)
         for row, (column, problem) in sorted(self.items()):
-            report = bad.report_unlabelled if problem.startswith(UNLABELLED) else bad.report
-            report(problem, chunk.file, int(numbers[row]), column)
+            is_unlabelled = problem.startswith(UNLABELLED)
+            remedy = "give it one" if is_unlabelled else "correct the row"
+            bad.report(problem, chunk.file, int(numbers[row]), column, remedy, is_unlabelled)
         keep = np.ones(len(numbers), bool)
         keep[list(self)] = False
         return chunk._replace(data=with_row_numbers(chunk.data.filter(boolean_array(keep)), numbers[keep]))

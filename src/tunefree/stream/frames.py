@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import flattened, number_array
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import START, BadRows, Chunk, Position
 from tunefree.stream.tables import rows_of_a_chunk
 
 _LEFT_OUT = "the index of a pandas frame, left out"
@@ -39,7 +39,7 @@ def without_index(chunk: Chunk, kept: Collection[str | None], bad: BadRows) -> C
 
 def read_frame(
     frame: Any,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    start: Position = START,
     chunk_rows: int | None = None,
     name: str = "the table",
     bad: BadRows | None = None,

@@ -451,7 +451,7 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     plain = {name for name in trained.keys() & texts.keys() if plain_numbers(texts[name]) is not None}
-    decimal = _decimal_of({name: texts[name] for name in trained if name in texts}, trained, plain)
+    decimal = _decimal_of(texts[name] for name in trained if name in texts)
     notations = dict(trained)
     for name in [name for name in trained if name in texts]:
         notation = column_types.notation or _likeliest(texts[name], trained[name], name in plain, decimal)
@@ -476,14 +476,11 @@ def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: 
     return likeliest_notation(strings, decimal == ",", usual if decimal in (None, usual.decimal) else None)
 
 
-def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
-    """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
-    informative = [name for name in texts if name not in plain or trained[name]]
-    for names in (informative, plain if informative else ()):
-        marks = [decimal_marks(texts[name][:_EXAMINED]) for name in names]
-        if decimals := set[str]().union(*(mark for mark in marks if len(mark) == 1)):
-            return decimals.pop() if len(decimals) == 1 else None
-    return None
+def _decimal_of(columns: Iterable[Any]) -> str | None:
+    """The decimal mark of a file; None if its columns of numbers do not determine it, or contradict each other."""
+    marks = [decimal_marks(strings[:_EXAMINED]) for strings in columns]
+    decimals = set[str]().union(*(mark for mark in marks if len(mark) == 1))
+    return decimals.pop() if len(decimals) == 1 else None
 
 
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.arrays import flattened, to_batch
-from tunefree.stream.batch import BadRows, Chunk, Position, as_named
+from tunefree.stream.batch import START, BadRows, Chunk, Position, as_named
 from tunefree.stream.files import ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
@@ -86,12 +86,7 @@ class Source:
             names |= dict.fromkeys(flattened(to_batch(schema.empty_table())).schema.names)
         return list(names)
 
-    def chunks(
-        self,
-        start: Position = Position(),  # noqa: B008 - an immutable tuple
-        bad: BadRows | None = None,
-        **options: Any,
-    ) -> Iterator[Any]:
+    def chunks(self, start: Position = START, bad: BadRows | None = None, **options: Any) -> Iterator[Any]:
         """Iterate over chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
@@ -107,7 +102,7 @@ class Source:
         rows = tables.reader_of(self.files, self.format).sample(file, options)
         if rows is None:
             return None
-        chunk = Chunk(flattened(rows), display_name(file), 1, Position())
+        chunk = Chunk(flattened(rows), display_name(file), 1, START)
         return tables.with_partitions(chunk, file, options, BadRows())
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
@@ -141,7 +136,7 @@ class Source:
         lengths = self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
-        ends, positions = list(itertools.accumulate(lengths)), {Position()}
+        ends, positions = list(itertools.accumulate(lengths)), {START}
         is_text = self.format is not None and formats.named(self.format).text
         for part in range(1, count) if all(lengths) else ():
             goal = ends[-1] * part // count

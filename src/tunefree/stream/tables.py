@@ -14,7 +14,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.arrays import flattened, string_array
-from tunefree.stream.batch import BadRows, Chunk, Position, no_rows
+from tunefree.stream.batch import START, BadRows, Chunk, Position, no_rows
 from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
 from tunefree.stream.text import BLOCK_SIZE
@@ -56,11 +56,7 @@ class TableReader(NamedTuple):
 
 
 def read_tables(
-    files: Sequence[str],
-    format: str,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
-    bad: BadRows | None = None,
-    **options: Any,
+    files: Sequence[str], format: str, start: Position = START, bad: BadRows | None = None, **options: Any
 ) -> Iterator[Chunk]:
     """Read tables as chunks; ``options`` are the fields of :class:`Options`.
 
@@ -84,7 +80,7 @@ def read_tables(
             schema = _with_further(schema, chunk.data.schema)
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not bad.tally.count:
+    if not rows and start == START and not bad.tally.count:
         raise no_rows(display_name(files[0]), bad.tally)
 
 

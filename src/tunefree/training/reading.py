@@ -21,7 +21,7 @@ from tunefree.core.errors import NEAR, DataError, alike, listed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import boolean_array
-from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, no_rows, row_numbers
+from tunefree.stream.batch import START, BadRows, Batch, Chunk, Position, Tally, no_rows, row_numbers
 from tunefree.stream.columns import without
 from tunefree.stream.encoder import check_name, unknown
 from tunefree.stream.formats import TABLE
@@ -197,11 +197,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
 
 
 def chunks_of(
-    source: Source,
-    encoder: Any,
-    bad: BadRows,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
-    kept: Sequence[str] = (),
+    source: Source, encoder: Any, bad: BadRows, start: Position = START, kept: Sequence[str] = ()
 ) -> Iterator[Any]:
     """Chunks of a source from a position on, with the column types of an encoder.
 
