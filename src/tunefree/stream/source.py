@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.registry import load
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.arrays import flattened, to_batch
 from tunefree.stream.batch import START, BadRows, Chunk, Position, as_named
@@ -30,10 +31,10 @@ _FIRST_LINE = 1 << 16  # maximum bytes of the first line, by which the format is
 def encoder_of(kind: str) -> Any:
     """Return the encoder class for a kind of source. It is imported on demand: the encoder of tables loads slowly."""
     if kind == formats.TABLE:
-        return formats.load("tunefree.stream.encoder:TableEncoder")
+        return load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
         raise ModelError(f"the model reads {kind}, and no such format is known; import the module that registers it")
-    return formats.load(formats.named(kind).encoder)
+    return load(formats.named(kind).encoder)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Source:
         if self.format is None:
             return [_rows_of(self.table)]
         spec = formats.named(self.format)
-        length = plain_size if spec.text else formats.load(spec.reader).length
+        length = plain_size if spec.text else load(spec.reader).length
         return [length(file) or 0 for file in self.files]
 
     def progress(self) -> Callable[[Position], float | None]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.core.registry import load
 from tunefree.stream import formats
 from tunefree.stream.arrays import flattened, string_array
 from tunefree.stream.batch import START, BadRows, Chunk, Position, no_rows
@@ -93,7 +94,7 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
     """The table reader of a format."""
     if "-" in files and not formats.named(format).text:
         raise DataError(f"{format} cannot be read from standard input", remedy="save it to a file")
-    reader: TableReader = formats.load(formats.named(format).reader)
+    reader: TableReader = load(formats.named(format).reader)
     return reader
 
 
