@@ -191,9 +191,8 @@ class Batch(NamedTuple):
 
     def at(self, indices: np.ndarray) -> Batch:
         """Return the rows at ascending indices."""
-        fields = {name: array[indices] for name in _ROW_FIELDS if (array := getattr(self, name)) is not None}
-        arrow_values = {"target": self.target, "columns": self.columns}
-        fields |= {name: values.take(indices) for name, values in arrow_values.items() if values is not None}
+        names = (*_ROW_FIELDS, "target", "columns")
+        fields = {name: values.take(indices) for name in names if (values := getattr(self, name)) is not None}
         tags = None if self.tags is None else [self.tags[i] for i in indices.tolist()]
         forgotten = [(int((indices < row).sum()), features) for row, features in self.forgotten]
         return self._replace(rows=rows_at(self.rows, indices), tags=tags, forgotten=forgotten, **fields)

@@ -95,7 +95,6 @@ class LineEncoder:
         return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
     def _report(self, prepared: Prepared, bad: BadRows) -> None:
-        """Report bad rows."""
         lines, data, output, _ = prepared
         for line, place, kind in output.errors.tolist():
             problem, remedy = MESSAGES[kind]
