@@ -82,7 +82,7 @@ class Reader:
         if (encoded := row_encoder.encode(rows)) is None:
             return None
         for seen in encoded[1]:
-            odd.comparison.add_row(seen, REQUEST)
+            odd.comparison.add_seen(seen, REQUEST)
         return Batch(encoded[0], None, np.ones(len(rows)), np.arange(1, len(rows) + 1), file=REQUEST)
 
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:

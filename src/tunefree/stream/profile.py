@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError, alike
+from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import MICROSECONDS_A_DAY, Observed, Timestamp
 
@@ -23,16 +23,18 @@ SAMPLE = 512  # rows of the sample; fewer for wide tables
 MOST_NUMBERS = 2**19  # numbers in the sample, of all columns together
 GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio's fraction, times 2^64
 LARGEST = 3e38  # the largest finite number, approximately, in single precision
-FEWEST = 40  # rows of the sample of the widest table
+FEWEST = 40  # values of each sample in a comparison
 LEVEL = 1e-3  # probability of a false alarm, for all columns together, of each kind of test
 MOST_CATEGORIES = 1000  # of a column that are counted separately
-MOST_NAMED = 3  # categories in a message
+TOGETHER = 64  # rows of requests that are compared as one batch
+MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
 _BEYOND = "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and"
 _BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _UNSEEN = "a category that training never saw: "
+_OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
 
 
 class Seen(NamedTuple):
@@ -41,6 +43,16 @@ class Seen(NamedTuple):
     is_missing: bool
     number: float  # NaN if there is none
     value: float  # whose distribution is compared; NaN if there is none
+
+
+def observed_of(seen_by_row: Sequence[Sequence[Seen]]) -> list[Observed]:
+    """The values of each column, from the values of each row."""
+    observed = []
+    for seen_by_column in zip(*seen_by_row, strict=True):
+        missing, numbers, values = map(np.array, zip(*seen_by_column, strict=True))
+        values_of = None if np.isnan(values).all() else values.__getitem__
+        observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
+    return observed
 
 
 class Profile:
@@ -133,23 +145,34 @@ class Profile:
         return profile
 
 
+def is_unusual(row: Sequence[Seen], profile: Profile) -> bool:
+    """Whether a number of a row lies outside the range of training by more than its width."""
+    for seen, (low, high) in zip(row, profile.ranges.tolist(), strict=False):
+        width = high - low  # negative if training has no number
+        if width >= 0.0 and (seen.number < low - width or seen.number > high + width):
+            return True
+    return False
+
+
 class Comparison:
     """A comparison of predicted rows with the profile of the rows learned by an encoder."""
 
     def __init__(self, encoder: Any) -> None:
-        self.encoder, self.rows, self.missing = encoder, 0, [0] * len(encoder.columns)  # rows where each is missing
+        self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
         self.odd: dict[tuple[str, int], _OddRows] = {}  # by problem and column index
+        self._pending: list[Sequence[Seen]] = []  # rows of requests
 
-    def add_row(self, row: Sequence[Seen], file: str) -> None:
-        """Add a row of a request. Plain numbers are compared, as arrays of one value would take longer."""
-        self.first = self.first if self.rows else (file, 1)
-        self.rows += 1
-        ranges = self.encoder.profile.ranges.tolist()
-        for index, ((is_missing, number, _), (low, high)) in enumerate(zip(row, ranges, strict=False)):
-            self.missing[index] += is_missing
-            if number < low or number > high:
-                self._compare(index, np.array([number]), file, np.ones(1, np.int64))
+    def add_seen(self, seen: Sequence[Seen], file: str) -> None:
+        """Add a row of a request; rows are compared in batches."""
+        self.first = self.first if self.here.rows else (file, 1)
+        self._pending.append(seen)
+        if len(self._pending) == TOGETHER:
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        seen_by_row, self._pending = self._pending, []
+        self.add(observed_of(seen_by_row), [], self.first[0], np.ones(len(seen_by_row), np.int64))
 
     def add(
         self,
@@ -161,29 +184,24 @@ class Comparison:
         """Add rows of a file: the values of each column, unknown codes (see ``FeatureIds``), and the row numbers."""
         if not len(numbers):
             return
-        self.first = self.first if self.rows else (file, int(numbers[0]))
-        self.rows += len(numbers)
+        self.first = self.first if self.here.rows else (file, int(numbers[0]))
+        self.here.add(observed, len(numbers))
+        columns = self.encoder.columns
         for index, code, count, row in unknown:
-            prefix = f"{self.encoder.columns[index].name}="
+            prefix = f"{columns[index].name}="
             if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
                 self._count(_UNSEEN, index, code.removeprefix(prefix), count, file, int(numbers[row]))
-        for index, column in enumerate(observed):
-            self.missing[index] += len(numbers) if column is None else int(np.count_nonzero(column.missing))
-            if column is not None and column.numbers is not None and index < len(self.encoder.profile.ranges):
-                self._compare(index, column.numbers, file, numbers)
-
-    def _compare(self, index: int, values: np.ndarray, file: str, numbers: np.ndarray) -> None:
-        """Count the values of a column that lie outside the range of training."""
-        low, high = self.encoder.profile.ranges[index].tolist()
-        if low > high:  # training has no number
-            return
-        is_outside, width = (values < low) | (values > high), high - low
-        is_far = is_outside & ((values < low - width) | (values > high + width))
-        is_date = self.encoder.columns[index].kind == Timestamp.kind
-        for problem, is_odd in ((_OUTSIDE, is_far), (_BEYOND, is_outside & is_date)):
-            if len(rows := np.flatnonzero(is_odd)):
-                farthest = repr(float(values[rows[np.argmax(np.abs(values[rows] - low))]]))
-                self._count(problem, index, farthest, len(rows), file, int(numbers[rows[0]]))
+        ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
+        for index, (values_seen, (low, high), column) in enumerate(ranges):
+            if values_seen is None or values_seen.numbers is None or low > high:  # training has no number
+                continue
+            is_outside, width = (values_seen.numbers < low) | (values_seen.numbers > high), high - low
+            is_far = is_outside & ((values_seen.numbers < low - width) | (values_seen.numbers > high + width))
+            for problem, is_odd in ((_OUTSIDE, is_far), (_BEYOND, is_outside & (column.kind == Timestamp.kind))):
+                if len(rows := np.flatnonzero(is_odd)):
+                    values = values_seen.numbers[rows]
+                    farthest = repr(float(values[np.argmax(np.abs(values - low))]))
+                    self._count(problem, index, farthest, len(rows), file, int(numbers[rows[0]]))
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
         """Count rows with an odd value of a column; ``row`` is the number of the first in its file."""
@@ -195,6 +213,7 @@ class Comparison:
 
     def note(self, bad: BadRows) -> None:
         """Report the oddities of all rows."""
+        self._add_waiting()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for (problem, index), rows in self.odd.items():
             if problem == _BEYOND and ((_OUTSIDE, index) in self.odd or not self._is_significant(index, rows.count)):
@@ -206,24 +225,13 @@ class Comparison:
                 farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
                 text = problem.format(*(_as_text(self.encoder.columns[index], each) for each in (low, high, farthest)))
             bad.note(text, rows.file, rows.row, names[index], rows.count)
-        for index, missing, learned_missing in self._missing_more():
-            shares = 100.0 * missing / self.rows, 100.0 * learned_missing / profile.rows
+        for index, missing, learned_missing in missing_more(profile, self.here):
+            shares = 100.0 * missing / self.here.rows, 100.0 * learned_missing / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[index], missing)
-
-    def _missing_more(self) -> list[tuple[int, int, int]]:
-        """Columns that are missing more often than in training: index, missing rows, and missing rows in training.
-
-        Given the number of all rows that lack a column, the predicted rows among them are a draw without replacement,
-        if rows are exchangeable. So the p-value is a tail of the hypergeometric distribution. It is at most LEVEL /
-        n_columns in any column with a probability of at most LEVEL (Bonferroni).
-        """
-        learned = self.encoder.profile
-        pairs = list(zip(self.missing, (learned.rows - learned.present).tolist(), strict=False))
-        return [
-            (index, missing, learned_missing)
-            for index, (missing, learned_missing) in enumerate(pairs)
-            if missing and tail(missing, self.rows, learned_missing, learned.rows) * len(pairs) <= LEVEL
-        ]
+        noted = {index for problem, index in self.odd if problem != _BEYOND}
+        if further_columns := set(differing(profile, self.here)) - noted:
+            problem = _OTHERWISE.format(listed([names[index] for index in sorted(further_columns)], MOST_NAMED), LEVEL)
+            bad.note(problem, *self.first, rows=self.here.rows)
 
     def _is_significant(self, index: int, count: int) -> bool:
         """Whether the number of values outside the range of training is significant for exchangeable rows.
@@ -231,7 +239,7 @@ class Comparison:
         With n values in training and m predicted ones, the probability that the k largest are all predicted ones is at
         most (m / (n + m))^k. The same holds for the a largest and the k - a smallest values.
         """
-        n, m = int(self.encoder.profile.present[index]), self.rows - self.missing[index]
+        n, m = int(self.encoder.profile.present[index]), int(self.here.present[index])
         p_value = (count + 1) * (m / (n + m)) ** count
         return p_value * len(self.encoder.columns) <= LEVEL
 
@@ -266,6 +274,22 @@ def _as_text(column: Any, number: float) -> str:
     return str(np.datetime64(round(number * MICROSECONDS_A_DAY), "us")).removesuffix("T00:00:00.000000").split(".")[0]
 
 
+def missing_more(learned: Profile, here: Profile) -> list[tuple[int, int, int]]:
+    """Columns that are missing more often than in training: index, missing rows, and missing rows in training.
+
+    Given the number of all rows that lack a column, the predicted rows among them are a draw without replacement, if
+    rows are exchangeable. So the p-value is a tail of the hypergeometric distribution. It is at most LEVEL / n_columns
+    in any column with a probability of at most LEVEL (Bonferroni).
+    """
+    n_columns = min(len(learned.present), len(here.present))
+    pairs = zip((here.rows - here.present).tolist(), (learned.rows - learned.present).tolist(), strict=False)
+    return [
+        (index, missing, learned_missing)
+        for index, (missing, learned_missing) in enumerate(pairs)
+        if missing and tail(missing, here.rows, learned_missing, learned.rows) * n_columns <= LEVEL
+    ]
+
+
 def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
     """A bound on the probability that ``count`` or more rows of a sample have a property, given the other rows with it.
 
@@ -281,3 +305,31 @@ def tail(count: int, rows: int, other_count: int, other_rows: int) -> float:
 
 def _log_choices(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def differing(learned: Profile, here: Profile) -> list[int]:
+    """Indices of columns whose distribution differs from training, by two samples of the same size."""
+    n_columns = min(len(learned.present), len(here.present)) if len(here.keys) >= FEWEST else 0
+    samples = [(learned.drawn(index), here.drawn(index)) for index in range(n_columns)]
+    return [
+        index
+        for index, (first, second) in enumerate(samples)
+        if (n := min(len(first), len(second))) >= FEWEST
+        and largest_difference(first[:n], second[:n]) > most_by_chance(n, n_columns, LEVEL)
+    ]
+
+
+def most_by_chance(n: int, n_columns: int, level: float) -> float:
+    """A bound that no column exceeds with probability 1 - ``level`` if rows are exchangeable.
+
+    The inequality of Dvoretzky, Kiefer, Wolfowitz for two samples of n rows each (Wei, Dudley 2012: P(distance > t) <=
+    2 exp(-n t^2) from n = 458 on, with e instead of 2 for fewer).
+    """
+    return math.sqrt(math.log(math.e * n_columns / level) / n)
+
+
+def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
+    """The largest difference of the empirical distribution functions of two samples."""
+    points = np.unique(np.concatenate([first, second]))
+    cumulative = [np.searchsorted(np.sort(values), points, "right") / len(values) for values in (first, second)]
+    return float(np.abs(cumulative[0] - cumulative[1]).max())

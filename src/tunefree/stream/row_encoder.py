@@ -15,12 +15,12 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Boolean, Category, Faults, Number, Observed, family
+from tunefree.stream.columns import Boolean, Category, Faults, Number, family
 from tunefree.stream.encoder import present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.profile import LARGEST, Comparison, Seen
+from tunefree.stream.profile import LARGEST, Seen, is_unusual, observed_of
 from tunefree.stream.schema import notations_of
 
 MOST_ROWS = 64  # more rows are encoded faster as a table
@@ -156,19 +156,11 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
     encoded = row_encoder.encode([row]) if row.keys() == row_encoder.names else None
     if encoded is None:
         return None
-    if not learning:
-        comparison = Comparison(encoder)
-        comparison.add_row(encoded[1][0], "")
-        if comparison.odd:  # the encoder of tables warns
-            return None
-    else:
-        encoder.has_learned(list(map(_observed, encoded[1][0])), 1)
+    if learning:
+        encoder.has_learned(observed_of(encoded[1]), 1)
+    elif is_unusual(encoded[1][0], encoder.profile):
+        return None  # the encoder of tables warns
     return encoded[0]
-
-
-def _observed(seen: Seen) -> Observed:
-    number, value = (None if np.isnan(number) else np.array([number]) for number in (seen.number, seen.value))
-    return Observed(np.array([seen.is_missing]), number, None if value is None else value.__getitem__)
 
 
 def _block_of(encoded: Sequence[Sequence[_Features]]) -> Block:

@@ -3,8 +3,8 @@
 A later column is inferred from its first value alone, so the result does not depend on how a stream is cut into chunks.
 
 The same digits may be two numbers: 1.868 exceeds one thousand in a continental file. A further file is read in the
-notation of training if all values fit it and no other column has another decimal mark, else in the likeliest notation.
-A notation that differs from training is noted.
+notation of training if all values fit it and its columns do not agree on another decimal mark, else in the likeliest
+notation. A notation that differs from training is noted.
 """
 
 from __future__ import annotations
