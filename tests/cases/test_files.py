@@ -31,7 +31,7 @@ class TestWordsForNulls:
     """Words such as NA are missing values in CSV, which is told, unless the column or the class is named."""
 
     def test_in_columns_of_texts(self, tmp_path):
-        bad = BadRows(names_columns=True)
+        bad = BadRows(options=("categorical",))
         reading = begin(open_source(people(tmp_path)), Plan(target="x"), bad)
         assert set(categories(reading.encoder)) == {"Anna", "Ben"}
         told = [str(oddity) for oddity in bad.tally.oddities]

@@ -187,7 +187,7 @@ def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
     texts = ["broken" if k % 5 < 3 else f"{value:.2f}" for k, value in enumerate(VALUES)]
     assert read(written(tmp_path, "csv", texts))[0].encoder.columns[0].kind == "category"
     texts = ["broken" if k % 6 == 0 else f"{value:.2f}" for k, value in enumerate(VALUES)]
-    path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
+    path, bad = written(tmp_path, "csv", texts), BadRows(options=("categorical",))
     reading = begin(open_source(path), Plan(target="y"), bad)
     assert reading.encoder.columns[0].kind == "number"
     (oddity,) = bad.tally.oddities

@@ -193,7 +193,7 @@ def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
 def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
     model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
     types, bad = plan_of(dirty).column_types, BadRows(skip=True)
-    [chunk] = source_of(dirty, path).chunks(bad=bad, column_types=types, target="y")
+    [chunk] = source_of(dirty, path).chunks(bad=bad, named={"y"})
     encoder = source_of(dirty, path).encoder(chunk, "y", column_types=types)
     first = named_rows(encoder, encoder.encode(chunk, True, bad))[0]
     assert {name: first.get(name) for name in dirty.first} == pytest.approx(dirty.first, abs=1e-3)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tunefree.stream.batch import BadRows, Refused
+from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder, block_of_frame
@@ -60,7 +60,7 @@ def test_blocks_equal_the_encoder(encoder, n_rows):
     row_encoder, n_foreseen = RowEncoder(encoder), 0
     for seed in range(1, 60):
         rows = objects(n_rows, seed)
-        expected = encoded(encoder, rows, Refused())
+        expected = encoded(encoder, rows, BadRows(options=()))
         found = row_encoder.encode(rows)
         if found is not None:
             block, n_foreseen = found[0], n_foreseen + 1
@@ -73,7 +73,7 @@ def test_blocks_equal_the_encoder(encoder, n_rows):
 def test_what_is_odd_is_the_same_whoever_encodes(encoder):
     row_encoder = RowEncoder(encoder)
     rows = [{**row, "age": None, "full": 1e6 + k} for k, row in enumerate(objects(150, 1))]
-    of_encoder, of_rows = Refused(), Refused()
+    of_encoder, of_rows = BadRows(options=()), BadRows(options=())
     encoded(encoder, rows[:1], of_rows)
     encoded(encoder, rows[:1], of_encoder)
     for row in rows[1:]:
@@ -97,7 +97,7 @@ def test_strange_values_equal_the_encoder_or_are_left_to_it(encoder, name, value
     row = {**objects(1, 3)[0], "age": 1.0, name: value}
     found = RowEncoder(encoder).encode([row])
     if found is not None:
-        expected = encoded(encoder, [row], Refused())
+        expected = encoded(encoder, [row], BadRows(options=()))
         assert all(map(np.array_equal, expected, found[0]))
 
 
@@ -122,11 +122,11 @@ def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     assert kept.encode(more[:1]) is not None and RowEncoder(encoder).encode(more[:1]) is not None
     other = encoder_of(list(reversed(rows)))
     moved = row_encoder.follow(other).encode([known])
-    assert np.array_equal(moved[0].codes, encoded(other, [known], Refused()).codes)
+    assert np.array_equal(moved[0].codes, encoded(other, [known], BadRows(options=())).codes)
     for k in range(2 * MOST_REMEMBERED):
         row_encoder.encode([{**known, "job": f"x{k}"}])
     long = {**known, "job": "x" * (1 + LONGEST)}
     assert row_encoder.encode([long]) is None
-    encoded(encoder, [long], Refused())
+    encoded(encoder, [long], BadRows(options=()))
     assert all(len(remembered) <= MOST_REMEMBERED for remembered in row_encoder._known)
     assert not any(long["job"] in str(key) for key in row_encoder._known[1])

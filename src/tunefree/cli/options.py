@@ -145,7 +145,7 @@ def bad_rows_of(plan: Plan) -> BadRows:
     """The handling and the tally of rows that a model cannot use, by the plan: skip, or raise an error."""
     from tunefree.stream.batch import BadRows
 
-    return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
+    return BadRows(plan.on_bad_row == SKIP, options=("on_bad_row",))
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:

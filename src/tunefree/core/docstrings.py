@@ -91,7 +91,6 @@ def _joined(sections: dict[str, str]) -> str:
 
 
 def _parameter_entry(entry: Field[Any]) -> str:
-    """The entry of a parameter in a section."""
     record, default = entry.metadata["parameter"], default_of(entry)
     default = "" if default is MISSING else ", optional" if default is None else f", default={default!r}"
     names = [name for name in str(entry.type).split(" | ") if name != "None"]
@@ -101,7 +100,6 @@ def _parameter_entry(entry: Field[Any]) -> str:
 
 
 def _entry(name: str, types: str, meaning: str) -> str:
-    """The entry of a name in a section."""
     indent = {"initial_indent": "    ", "subsequent_indent": "    "}
     lines = textwrap.fill(meaning, WIDTH - 4, break_long_words=False, break_on_hyphens=False, **indent)  # type: ignore
     return f"{name} : {types}\n{lines}"

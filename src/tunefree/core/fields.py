@@ -251,7 +251,6 @@ def views_source(cls: type[State], prefix: str) -> Iterator[str]:
 
 
 def _expression(subscript: int | slice) -> str:
-    """The Python expression of a subscript."""
     if isinstance(subscript, int):
         return str(subscript)
     return ":" if subscript.stop is None else f"{subscript.start}:{subscript.stop}"

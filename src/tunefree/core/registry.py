@@ -60,15 +60,14 @@ class Registry(Mapping[str, Any]):
             If the name is taken by another object.
         """
         registered = self._entries.setdefault(name, entry)
-        if registered != entry and not (isinstance(entry, str) and self[name] is load(entry)):
+        if registered != entry and self[name] is not load(entry):
             raise ModelError(f"there is a {self.kind} {name!r} already; choose another name")
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._entries)}")
         entries = self._entries if name in self._entries else self._of_others
-        if isinstance(entries[name], str):
-            entries[name] = load(entries[name])
+        entries[name] = load(entries[name])
         return entries[name]
 
     def __contains__(self, name: object) -> bool:
@@ -96,8 +95,10 @@ class Registry(Mapping[str, Any]):
         return len(self._entries)
 
 
-def load(location: str) -> Any:
-    """The object at a location ``"package.module:attribute"``."""
+def load(location: Any) -> Any:
+    """The object at a location ``"package.module:attribute"``; an object itself is returned unchanged."""
+    if not isinstance(location, str):
+        return location
     module, _, attribute = location.partition(":")
     return getattr(import_module(module), attribute)
 

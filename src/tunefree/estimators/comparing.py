@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import Refused
+from tunefree.stream.batch import BadRows
 from tunefree.stream.frames import read_frame
 from tunefree.stream.source import open_source
 from tunefree.workflows import trials
@@ -169,7 +169,7 @@ def _data(rows: _Rows, plan: Plan) -> trials.Data:
     if len(target) != table.num_rows or target.ndim != 1:
         raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
     table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
-    data = trials.read(open_source(table), plan, Refused())
+    data = trials.read(open_source(table), plan, BadRows(options=()))
     if rows.weight is None:
         return data
     weight = np.asarray(rows.weight, np.float64)

@@ -29,7 +29,7 @@ from tunefree.learners import family_of
 from tunefree.model_files.plan import signs_of
 from tunefree.pool.options import Monotone
 from tunefree.stream.arrays import string_array
-from tunefree.stream.batch import BadRows, Chunk, Position, Refused, unique_names
+from tunefree.stream.batch import BadRows, Chunk, Position, unique_names
 from tunefree.stream.columns import Number, missing_name, string_keys
 from tunefree.stream.encoder import TableEncoder, unknown
 from tunefree.stream.feature_lines import SvmlightEncoder
@@ -191,7 +191,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     ``as_array``: with ``reset``, whether a table of numbers only is learned as an array.
     If rows to predict differ from the learned rows, one warning has a line for each difference.
     """
-    bad, is_table = Refused(), has_columns(X)
+    bad, is_table = BadRows(options=()), has_columns(X)
     if reset:
         reads_arrays = not is_table
         frame = np.asarray(X) if reads_arrays else X
@@ -363,7 +363,7 @@ def text_rows(estimator: Any, X: Any, learning: bool) -> Block:
             if not line.strip() or "\n" in line:
                 raise DataError("each string must be one line of text, and not empty", NAME, row)
         text = np.frombuffer("\n".join(lines).encode(), np.uint8)
-        block = encoder.encode(Chunk(text, NAME, 1, Position()), learning, Refused(), False).rows
+        block = encoder.encode(Chunk(text, NAME, 1, Position()), learning, BadRows(options=()), False).rows
     elif isinstance(encoder, SvmlightEncoder):
         block = _indexed_block(encoder, X, learning)
     else:

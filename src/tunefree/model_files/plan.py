@@ -288,7 +288,8 @@ class Plan(Parameters):
         from tunefree.stream.batch import BadRows
 
         skip, unlabelled = self.on_bad_row == SKIP, self.unlabelled == SKIP
-        return BadRows(skip, unlabelled, classes=self.classes, target=self.target, loss=self.loss, names_columns=True)
+        options = "on_bad_row", "unlabelled", "categorical"
+        return BadRows(skip, unlabelled, classes=self.classes, target=self.target, loss=self.loss, options=options)
 
     def further(self, asked: Plan) -> Plan:
         """The plan for learning further rows with a model of this plan, in one pass.

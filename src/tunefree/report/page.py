@@ -164,7 +164,7 @@ def _beside(
 ) -> PairedComparison | None:
     """The comparison with peers that learn the same rows, or with a constant; None for a loss without a constant."""
     if train is not None:
-        policy = BadRows(bad.skip, skip_unlabelled=None)
+        policy = BadRows(bad.skip, options=("on_bad_row",))
         learned, judged = (trials.read(source, trained.plan, policy, trained) for source in (open_source(train), test))
         return trials.compare(judged, {"tunefree": trained}, learned, groups=group)
     return beside_constant(trained.model, trained.plan, tested.scored)

@@ -31,7 +31,7 @@ from tunefree.serving.events import Counts, log
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
-from tunefree.stream.batch import Converted, Refused
+from tunefree.stream.batch import BadRows, Converted
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
@@ -393,7 +393,7 @@ class Learner:
         start, latest = time.thread_time(), self.copied()
         row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):  # warm up the structures for single rows, so that no request waits for them
-            batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
+            batch, _ = self._reader.batch(latest, [row], BadRows(options=(), target=latest.encoder.target))
             latest.model.predict(batch.rows)
         self.published, self.n_published = latest, self.n_published + 1
         self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / PUBLISH_SHARE - 1.0)

@@ -16,7 +16,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.targets import MANY_CLASSES
 from tunefree.serving.settings import REFUSE, Admission
 from tunefree.serving.store import Row
-from tunefree.stream.batch import Batch, Chunk, Converted, Position, Refused
+from tunefree.stream.batch import BadRows, Batch, Chunk, Converted
 from tunefree.stream.encoder import renamed
 from tunefree.stream.jsonlines import flattened, read_objects, shown
 from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
@@ -59,7 +59,7 @@ class Reader:
             ids.append(id)
         return ids
 
-    def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
+    def batch(self, trained: Any, rows: list[Row], odd: BadRows) -> tuple[Batch, list[list[str]]]:
         """A batch of rows to predict, and the ignored columns of each row; a DataError if a row is unusable."""
         encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
@@ -70,7 +70,7 @@ class Reader:
         self.n_ignored += sum(map(len, unknown))
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _fast_batch(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _fast_batch(self, encoder: Any, rows: list[Row], odd: BadRows) -> Batch | None:
         """A batch by the fast path, for a few rows whose columns and values are all known; None for others."""
         if len(rows) > MOST_ROWS:
             return None
@@ -93,9 +93,10 @@ class Reader:
         if not rows:
             return [], None
         chunk, unknown = self._chunk(trained, rows, learning=True)
-        refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
-        converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
-        self._check_targets(converted, trained, refused)
+        plan, encoder = trained.plan, trained.encoder
+        refused = BadRows(options=(), classes=plan.classes, target=encoder.target, loss=plan.loss)
+        converted: Converted = encoder.convert(chunk, True, refused, True)
+        self._check_targets(converted.batch, trained, refused)
         self.n_ignored += sum(map(len, unknown))
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
@@ -103,14 +104,11 @@ class Reader:
             kept.append({name: cell for name, cell in row.items() if name not in dropped})
         return kept, converted
 
-    def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
-        target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
-        rows: Any = None  # unused by this check
-        batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
+    def _check_targets(self, batch: Batch, trained: Trained, refused: BadRows) -> None:
         rows_with_usable_targets(batch, refused)
         if trained.model.task == "regression":
             return
-        labels, classes = labels_of(target), trained.model.classes
+        labels, classes = labels_of(batch.target), trained.model.classes
         new = [label for label in labels.values if label not in classes]
         if new and (not self._admission.new_classes or len(classes) + len(new) > MANY_CLASSES):
             row = 1 + next(row for row, code in enumerate(labels.codes) if labels.values[code] in new)
@@ -125,7 +123,7 @@ class Reader:
 
         The rows were admitted on arrival, so they are not checked again. ``converted`` saves a second conversion.
         """
-        encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
+        encoder, refused = trained.encoder, BadRows(options=(), target=trained.encoder.target)
         chunk = self._chunk(trained, rows, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:

@@ -13,7 +13,7 @@ import json
 import math
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from tunefree.serving.learner import Learner, Published, Request, without_frames
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission, Keeping, is_store
 from tunefree.serving.store import Row, Store, StoreError, Waiting
-from tunefree.stream.batch import Batch, Refused
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.formats import TABLE
 from tunefree.stream.layout import Layout
 from tunefree.workflows import explanation
@@ -121,7 +121,7 @@ class Service:
         except BaseException:
             self.store.close()
             raise
-        self._odd = Refused(target=encoder.target)  # oddities of predicted rows
+        self._odd = BadRows(options=(), target=encoder.target)  # oddities of predicted rows
         self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
         self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
         self._unwritten = list[PredictRequest]()
@@ -305,7 +305,7 @@ class Service:
 
     def _oddities(self) -> list[Row]:
         with self._lock:
-            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd = replace(self._odd, tally=self._odd.tally.copy())
             odd.compare()
         return [{"column": of.column, "problem": of.problem, "rows": of.rows} for of in odd.tally.oddities]
 
@@ -318,7 +318,7 @@ class Service:
             self._explained = number, copied, terms
         _, copied, terms = self._explained
         model: Any = copied.model
-        batch, _ = self._explains.batch(copied, rows, Refused(target=copied.encoder.target))
+        batch, _ = self._explains.batch(copied, rows, BadRows(options=(), target=copied.encoder.target))
         explained = explanation.Explainer(copied, terms, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):

@@ -7,9 +7,9 @@ rows and the place of the first, in bounded memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -149,6 +149,9 @@ class Position(NamedTuple):
     row: int = 0  # rows of this file before the position (a header is not a row)
 
 
+START = Position()
+
+
 class Chunk(NamedTuple):
     """Consecutive rows of a file: whole lines of text, or a table."""
 
@@ -160,18 +163,6 @@ class Chunk(NamedTuple):
     optional: bool = False  # whether an absent column is treated as missing values, as an absent key of JSON
 
 
-class Converted(NamedTuple):
-    """The usable rows of a chunk: converted column values, and target, weight, exposure and groups."""
-
-    chunk: Chunk
-    n_rows: int  # number of rows in the chunk, including unusable ones
-    values: list[Any]
-    target: Any
-    weight: np.ndarray
-    exposure: np.ndarray | None
-    groups: np.ndarray | None
-
-
 class Batch(NamedTuple):
     """Encoded rows, ready for learning or prediction. Rows in memory lack some fields."""
 
@@ -181,7 +172,7 @@ class Batch(NamedTuple):
     numbers: Any = None  # (n,) int64: number of each row in its file, counted from 1
     tags: list[str] | None = None  # Vowpal Wabbit's tags, or None
     file: str = ""  # name of the file, for messages
-    position: Position = Position()  # start of the next batch
+    position: Position = START  # of the next batch
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns kept in their original form, or None
     groups: Any = None  # (n,) groups of the rows: original names (str), or digests (uint64); or None
     exposure: np.ndarray | None = None  # (n,) float64 above 0: exposure of each row, for rates
@@ -202,12 +193,20 @@ class Batch(NamedTuple):
 
     def at(self, indices: np.ndarray) -> Batch:
         """Return the rows at ascending indices."""
-        fields = {name: array[indices] for name in _ROW_FIELDS if (array := getattr(self, name)) is not None}
-        arrow_values = {"target": self.target, "columns": self.columns}
-        fields |= {name: values.take(indices) for name, values in arrow_values.items() if values is not None}
+        names = (*_ROW_FIELDS, "target", "columns")
+        fields = {name: values.take(indices) for name in names if (values := getattr(self, name)) is not None}
         tags = None if self.tags is None else [self.tags[i] for i in indices.tolist()]
         forgotten = [(int((indices < row).sum()), features) for row, features in self.forgotten]
         return self._replace(rows=rows_at(self.rows, indices), tags=tags, forgotten=forgotten, **fields)
+
+
+class Converted(NamedTuple):
+    """The usable rows of a chunk before their features are known."""
+
+    chunk: Chunk
+    n_rows: int  # number of rows in the chunk, including unusable ones
+    values: list[Any]  # of each column, converted
+    batch: Batch  # target, weight, exposure and groups
 
 
 _ROW_FIELDS = ("weight", "numbers", "groups", "exposure", "counts", "mass")  # arrays with a value for each row
@@ -279,17 +278,14 @@ Origin = Callable[[str, int], tuple[str, int]]  # maps a file and row number to 
 class BadRows:
     """The handling of rows that cannot be used, and their tally."""
 
-    has_options: ClassVar[bool] = True  # whether messages may suggest parameters, such as ``on_bad_row``
-
     skip: bool = False  # whether such rows are counted and left out; otherwise the first one raises a DataError
-    # Whether rows without a label are counted separately and left out; otherwise they are bad rows. None if fixed.
-    skip_unlabelled: bool | None = False
+    skip_unlabelled: bool = False  # whether rows without a label are counted separately and left out
     tally: Tally = field(default_factory=Tally)  # counts of the rows that were left out
     origin: Origin = as_named  # maps moved rows to their file and row number in the user's data
     classes: tuple[str, ...] = ()  # allowed labels, as texts; empty if all labels are allowed
     target: str | None = None  # the column of the labels
     loss: str | None = None  # the loss, which restricts the values of the target
-    names_columns: bool = False  # whether there are parameters for types of columns, such as ``categorical``
+    options: Collection[str] = ("on_bad_row", "unlabelled")  # parameters of the user that messages may suggest
     comparison: Any = None  # comparison of predicted with learned rows; created by the encoder
 
     def compare(self) -> None:
@@ -298,10 +294,22 @@ class BadRows:
             self.comparison.note(self)
 
     def report(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
+        self,
+        problem: str,
+        file: str,
+        row: int,
+        column: str | None = None,
+        remedy: str = "correct the row",
+        is_unlabelled: bool = False,
     ) -> None:
-        """Raise a DataError, or count the row if bad rows are skipped."""
-        remedy += ", or pass `on_bad_row='skip'`" if self.has_options else ""
+        """Raise a DataError, or count the row if bad rows, or rows that lack the required label, are skipped."""
+        if is_unlabelled and self.skip_unlabelled:
+            self.tally.unlabelled += 1
+            if problem != UNLABELLED:
+                self.note(problem, file, row, column)
+            return
+        remedy += ", pass `unlabelled='skip'`" if is_unlabelled and "unlabelled" in self.options else ""
+        remedy += ", or pass `on_bad_row='skip'`" if "on_bad_row" in self.options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
@@ -309,23 +317,11 @@ class BadRows:
             error = DataError(problem, *self.origin(file, row), column, remedy)
         self.tally.add(error)
 
-    def report_unlabelled(
-        self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "give it one"
-    ) -> None:
-        """Count a row that lacks the required label if such rows are skipped, else treat it as a bad row."""
-        if self.skip_unlabelled:
-            self.tally.unlabelled += 1
-            if problem != UNLABELLED:
-                self.note(problem, file, row, column)
-        else:
-            can_skip = self.has_options and self.skip_unlabelled is not None
-            self.report(problem, file, row, column, remedy + (", pass `unlabelled='skip'`" if can_skip else ""))
-
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
     ) -> None:
         """Count odd rows that are used; ``file`` and ``row`` locate the first of them."""
-        oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
+        oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.options else "")
         self.tally.note(oddity)
 
 
@@ -336,12 +332,6 @@ def no_rows(name: str, tally: Tally) -> DataError:
     if tally.unlabelled:
         return DataError("no row has a label", name, remedy="give rows that have one")
     return DataError("there are no rows", name, remedy="check that it is the file you mean")
-
-
-class Refused(BadRows):
-    """Handling in which a row that cannot be used is always an error, without a parameter to change that."""
-
-    has_options: ClassVar[bool] = False
 
 
 _ROW_NUMBERS = b"tunefree.row_numbers"

@@ -76,7 +76,7 @@ def _reader(opener: Opener, title: str) -> TableReader:
 
     def schema_of(file: str, options: Options) -> Any:
         with opener(file) as (schema, _):
-            index = index_columns(schema.names, options.named)
+            index = index_columns(schema.names, options.known)
             return pa.schema([field for field in schema if field.name not in index])
 
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
@@ -85,7 +85,7 @@ def _reader(opener: Opener, title: str) -> TableReader:
             while (batch := _next_batch(rest, file, title)) is not None:
                 row += batch.num_rows
                 chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
-                yield without_index(chunk, options.named, bad, "`numeric={!r}` keeps it" if options.grows else "")
+                yield without_index(chunk, options.known, bad)
 
     return TableReader(schema_of, chunks)
 

@@ -7,7 +7,6 @@ A missing value (null, NaN, ``?`` or blank) becomes an indicator feature. Later 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 
 from tunefree.compiled.functions import compiled
 from tunefree.core.errors import DataError
-from tunefree.core.schema import Length, Moment, check_header, fields_of
+from tunefree.core.schema import Length, Moment
 from tunefree.stream.arrays import (
     DTYPES,
     boolean_array,
@@ -36,7 +35,7 @@ from tunefree.stream.arrays import (
 )
 from tunefree.stream.batch import UNLABELLED, BadRows, Chunk, row_numbers, with_row_numbers
 from tunefree.stream.keys import as_number, category_seed, hash_name, hash_strings, missing_key
-from tunefree.stream.notation import Notation, as_iso, dates_in, likeliest_notation
+from tunefree.stream.notation import Notation, Note, as_iso, dates_in, is_plain_number, likeliest_notation
 from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
 from tunefree.stream.words import count_words
 
@@ -153,53 +152,28 @@ class Parts(NamedTuple):
     observed: Observed | None = None  # None for a later column that the chunk lacks
 
 
-class Fault(NamedTuple):
-    """Why a row cannot be used."""
+class Faults(dict[int, tuple[str, str]]):
+    """The column and the problem of the first error of each row of a chunk, by row index; and notes on used rows."""
 
-    column: str
-    problem: str
-
-
-class WordForMissing(NamedTuple):
-    """A word that is read as a missing value."""
-
-    word: str
-    column: str
-    is_quantity: bool  # whether it is a column of numbers or dates
-    first: int  # index of its first row in the chunk
-    rows: int
-
-
-class Faults(dict[int, Fault]):
-    """The first error of each row of a chunk, by row index; and the words that are read as missing values."""
-
-    def __init__(self, names_columns: bool = False) -> None:
+    def __init__(self, options: Collection[str] = ()) -> None:
         super().__init__()
-        self.missing: list[WordForMissing] = []
-        self.names_columns = names_columns
+        self.options = options  # parameters of the user that messages may suggest
+        self.notes: list[tuple[Note, np.ndarray]] = []  # each with the indices of its rows
 
     def add(self, rows: np.ndarray | list[int], column: str, problem: Callable[[int], str]) -> None:
         for row in rows:
-            self.setdefault(int(row), Fault(column, problem(int(row))))
+            self.setdefault(int(row), (column, problem(int(row))))
 
     def without(self, chunk: Chunk, bad: BadRows) -> Chunk:
         """The chunk without its bad rows. These are reported in their order."""
         numbers = row_numbers(chunk)
-        for row in sorted(self):
-            report = bad.report_unlabelled if self[row].problem.startswith(UNLABELLED) else bad.report
-            report(self[row].problem, chunk.file, int(numbers[row]), self[row].column)
+        for row, (column, problem) in sorted(self.items()):
+            is_unlabelled = problem.startswith(UNLABELLED)
+            remedy = "give it one" if is_unlabelled else "correct the row"
+            bad.report(problem, chunk.file, int(numbers[row]), column, remedy, is_unlabelled)
         keep = np.ones(len(numbers), bool)
         keep[list(self)] = False
         return chunk._replace(data=with_row_numbers(chunk.data.filter(boolean_array(keep)), numbers[keep]))
-
-    def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
-        """Note the rows whose words are read as missing values; ``numbers`` are the row numbers in the file."""
-        for note in self.missing:
-            remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            # All columns of texts share one note.
-            column, where = (note.column, "") if note.is_quantity else (None, " in columns of texts")
-            problem = f"{note.word!r} is taken for a missing value{where}"
-            bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
 @dataclass(eq=False)
@@ -263,12 +237,6 @@ def written_fields(record: Any) -> dict[str, Any]:
     values = {field.name: (getattr(record, field.name), field.default) for field in fields(record)}
     changed = {name: value for name, (value, usual) in values.items() if value != usual}
     return {name: [*value] if isinstance(value, tuple) else value for name, value in changed.items()}
-
-
-def restored_fields(record: Any, written: Any, where: str = "encoder") -> dict[str, Any]:
-    """The fields of a dataclass from the header of a file; a ModelError if they are invalid."""
-    fields: dict[str, Any] = check_header(written, fields_of(record), where)
-    return fields
 
 
 def number_key(name: str) -> int:
@@ -344,17 +312,9 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     if kind == "string":
         is_na = pc.is_in(pc.utf8_trim_whitespace(array), value_set=string_array(na_values).cast(array.type))
     else:
-        numbers = [float(text) for text in na_values if is_number(text)]
+        numbers = [float(text) for text in na_values if is_plain_number(text)]
         is_na = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
     return nulled(array, is_na)
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number in the syntax of programs."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
@@ -382,10 +342,12 @@ def _without_words(
     is_word = pc.is_in(strings, value_set=string_array(words))
     if not pc.any(is_word).as_py():
         return strings
+    remedy = f"`categorical={column!r}` makes it a category" if "categorical" in faults.options else ""
+    named, where = (column, "") if odd is not None else ("", " in columns of texts")  # all of these share one note
     for word in pc.unique(strings.filter(is_word)).to_pylist():
         if odd is None or word in odd:
-            rows = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, odd is not None, int(rows[0]), len(rows)))
+            note = Note(named, f"{word!r} is taken for a missing value{where}", remedy)
+            faults.notes.append((note, np.flatnonzero(to_booleans(pc.equal(strings, word)))))
     return nulled(strings, is_word)
 
 
@@ -439,7 +401,8 @@ class Number(Column):
         return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
-        hints = [f"`categorical={self.name!r}` takes the column for categories"] if faults.names_columns else []
+        is_named = "categorical" in faults.options
+        hints = [f"`categorical={self.name!r}` takes the column for categories"] if is_named else []
         if self.notation or self.na_values:
             array = without_words(array, self.name, self.na_values, faults)
         values = to_numbers(array, self.name, faults, self.notation, *hints)
@@ -568,9 +531,9 @@ class Timestamp(Column):
             strings = strings.cast(pa.string(), safe=False)
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*to_timestamps(strings, self.zone))
+            moments, failed = to_timestamps(strings, self.zone)
             if failed and family(strings.type) == "string":
-                moments, failed = cast(*to_timestamps(as_iso(strings), self.zone))
+                moments, failed = to_timestamps(as_iso(strings), self.zone)
         expected = f"date or timestamp with{'out' if self.zone is None else ''} a time zone"
         faults.add(failed, self.name, lambda row: f"{_as_text(strings, row)} is no {expected} ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
@@ -663,13 +626,14 @@ def calendar_codes(column: str, part: str, values: np.ndarray, present: np.ndarr
     return Codes(indices, keys, one_by_one(lambda k: f"{column}[{part}={distinct[k]}]"))
 
 
-def to_timestamps(array: Array, zone: str | None) -> tuple[Array, Any, bool]:
-    """Arguments of :func:`cast`. Nanoseconds are truncated; all else must fit."""
-    is_ns = pa.types.is_timestamp(array.type) and array.type.unit == "ns"
-    has_zone = pa.types.is_timestamp(array.type) and array.type.tz is not None
-    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        return array.cast(pa.timestamp(array.type.unit, "UTC")) if has_zone else array, pa.timestamp("us"), not is_ns
-    return array, pa.timestamp("us", None if zone is None else "UTC"), True
+def to_timestamps(array: Array, zone: str | None) -> tuple[Array, list[int]]:
+    """Cast an array as :func:`cast`. Nanoseconds are truncated; all else must fit."""
+    if family(array.type) != "moment":
+        return cast(array, pa.timestamp("us", None if zone is None else "UTC"), safe=True)
+    is_timestamp = pa.types.is_timestamp(array.type)
+    if is_timestamp and array.type.tz is not None:
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+    return cast(array, pa.timestamp("us"), safe=not (is_timestamp and array.type.unit == "ns"))
 
 
 def _as_text(array: Array, row: int) -> str:
@@ -790,6 +754,6 @@ def items_of(lists: Array) -> Items:
     return Items(rows, np.arange(len(rows)) - starts[rows], pc.list_flatten(lists), is_missing(lists))
 
 
-COLUMN_KINDS: dict[str, Callable[..., Any]] = {
+COLUMN_KINDS: dict[str, type[Column]] = {
     kind.kind: kind for kind in (Number, Category, Boolean, Timestamp, TimeOfDay, Text, Bag, Vector)
 }

@@ -19,7 +19,6 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import boolean_array, string_array, to_batch, to_booleans
 from tunefree.stream.batch import SEMICOLONS, BadRows, Chunk, Position, with_row_numbers
-from tunefree.stream.columns import Fault
 from tunefree.stream.files import display_name
 from tunefree.stream.notation import PLAIN_NUMBER, is_plain_number
 from tunefree.stream.quotes import LINE_END, inside_quotes, is_escaped, misfits, unescape
@@ -187,11 +186,11 @@ def _rows_of(lines: Chunk, row: int, header: Header, bad: BadRows) -> tuple[Any,
     indices = np.setdiff1d(np.arange(count - is_unclosed), [misfit.number - 1 for misfit in unfit])
     problems = {} if is_legible else _undecodable_values(table, indices, repeated)
     cut = count if len(lines.data) and lines.data[-1] != LINE_END else None  # number of a row without a line end
-    problems |= {misfit.number - 1: Fault("", _wrong_count(misfit, misfit.number == cut)) for misfit in unfit}
+    problems |= {misfit.number - 1: (None, _wrong_count(misfit, misfit.number == cut)) for misfit in unfit}
     if is_unclosed:
-        problems[0] = Fault("", "a double quote is never closed")
-    for index in sorted(problems):
-        bad.report(problems[index].problem, lines.file, row + index, problems[index].column or None)
+        problems[0] = None, "a double quote is never closed"
+    for index, (column, problem) in sorted(problems.items()):
+        bad.report(problem, lines.file, row + index, column)
     for index in indices[repeated].tolist():
         bad.note("a line that repeats the header is left out", lines.file, row + index)
     good = ~repeated & ~np.isin(indices, [*problems])
@@ -248,14 +247,14 @@ def _repeats_header(table: Any, header: Header) -> np.ndarray:
     return same
 
 
-def _undecodable_values(table: Any, indices: np.ndarray, repeated: np.ndarray) -> dict[int, Fault]:
-    """The first value of each row that is not UTF-8, by the index of the row in the block."""
-    problems: dict[int, Fault] = {}
+def _undecodable_values(table: Any, indices: np.ndarray, repeated: np.ndarray) -> dict[int, tuple[str | None, str]]:
+    """The column and the problem of the first value of each row that is not UTF-8, by the index of the row."""
+    problems: dict[int, tuple[str | None, str]] = {}
     for name, array in zip(table.schema.names, table.columns, strict=True):
         for row in np.flatnonzero(to_booleans(pc.match_substring(array, _REPLACEMENT)) & ~repeated).tolist():
             value = array[row].as_py().replace(_REPLACEMENT, "\ufffd")
             problem = f"{value!r} is not text in UTF-8 (`encoding` names another)"
-            problems.setdefault(int(indices[row]), Fault(name, problem))
+            problems.setdefault(int(indices[row]), (name, problem))
     return problems
 
 

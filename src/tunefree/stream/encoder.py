@@ -31,10 +31,8 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     family,
-    is_number,
     not_a_number,
     number_key,
-    restored_fields,
     to_dictionary,
     to_numbers,
     without,
@@ -44,7 +42,7 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.notation import ColumnTypes, Notation, Note
+from tunefree.stream.notation import ColumnTypes, Notation, Note, is_plain_number
 from tunefree.stream.plain import ROLES
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.schema import INTEGER, TARGET_TYPES, Further, Inference, is_among, target_family_of
@@ -295,7 +293,7 @@ class TableEncoder:
     def types(self) -> dict[str, Any]:
         """The Arrow types in which a text source reads the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type for column in self.columns}
-        if not all(map(is_number, self.na_values)):
+        if not all(map(is_plain_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
             types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
@@ -326,7 +324,7 @@ class TableEncoder:
 
     def convert(self, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Converted:
         """The usable rows of a chunk, for :meth:`encode_converted` of this encoder with its present columns."""
-        faults = Faults(bad.names_columns)
+        faults = Faults(bad.options)
         arrays = self._arrays_of_columns(chunk, faults)
         values = [None if array is None else column.convert(array, faults) for column, array in arrays]
         target = self._convert_target(chunk, faults, labelled)
@@ -339,8 +337,13 @@ class TableEncoder:
         if faults:
             usable = self.convert(faults.without(chunk, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.data.num_rows)
-        faults.note_all(bad, chunk.file, row_numbers(chunk))
-        return Converted(chunk, chunk.data.num_rows, values, target, weight, exposure, groups)
+        for note, indices in faults.notes:
+            first = int(row_numbers(chunk)[indices[0]])
+            bad.note(note.problem, chunk.file, first, note.column, len(indices), note.remedy)
+        nothing = np.empty((len(weight), 0))
+        batch = Batch(rows.table(nothing, [], nothing), target, weight, row_numbers(chunk), None, chunk.file)
+        batch = batch._replace(position=chunk.position, exposure=exposure, groups=groups)
+        return Converted(chunk, chunk.data.num_rows, values, batch)
 
     def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:
         """The part of :meth:`encode` that does not depend on other chunks; empty for tables."""
@@ -348,16 +351,16 @@ class TableEncoder:
 
     def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
-        chunk, n_rows, values, target, weight, exposure, groups = conversion
+        chunk, n_rows, values, batch = conversion
         numbers = row_numbers(chunk)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        block = self._rows(values, chunk, learning, bad, weight, n_rows)
+        block = self._rows(values, chunk, learning, bad, batch.weight, n_rows)
         for name in self._absent(chunk):
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
-        batch = Batch(block, target, weight, numbers, None, chunk.file, chunk.position, groups=groups)
         forgotten = self.ids.take_forgotten()
-        return batch._replace(exposure=exposure, forgotten=forgotten, n_features=self.n_features)
+        batch = batch._replace(rows=block, numbers=numbers, file=chunk.file, forgotten=forgotten)
+        return batch._replace(n_features=self.n_features)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a JSON header from which :meth:`restore` creates the same encoder."""
@@ -371,7 +374,8 @@ class TableEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder of a :meth:`state`."""
         schema.check_header(header, {"forgotten": schema.Optional(COUNT), "most": schema.Optional(COUNT)}, "encoder")
-        fields = restored_fields(cls, header)
+        kind: Any = cls
+        fields = schema.check_header(header, schema.fields_of(kind), "encoder")
         fields["columns"] = [_restored(column, number) for number, column in enumerate(fields["columns"])]
         encoder = cls(**fields)
         encoder.ids.load(arrays, header)
@@ -480,5 +484,4 @@ def _restored(state: Any, number: int) -> Any:
     """The column of a state; its number is for messages."""
     where = f"encoder.columns.{number}"
     schema.check_header(state, {"kind": schema.Text(tuple(COLUMN_KINDS))}, where)
-    kind = COLUMN_KINDS[state["kind"]]
-    return kind(**restored_fields(kind, state, where))
+    return schema.check_header(state, schema.Record(COLUMN_KINDS[state["kind"]]), where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,13 +183,13 @@ class FeatureIds:
         names = FeatureNames.restore(arrays)
         self.names.add(names.of(new), columns[names.columns()[new]])
 
-    def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, dict[str, tuple[int, int]]]]:
-        """Return codes without an id by column: column index, and by name the number of rows and the first row."""
-        unknown = []
+    def unknown(self, codes: Sequence[Located], ids: np.ndarray) -> list[tuple[int, str, int, int]]:
+        """Return codes without an id: column index, name, number of rows, and the first row."""
+        unknown = list[tuple[int, str, int, int]]()
         for column, part, rows in () if self.keys.bits else _without_id(codes, ids):
             indices, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
-            rows_by_code = zip(counts.tolist(), rows[first].tolist(), strict=True)
-            unknown.append((column, dict(zip(part.names(indices).to_pylist(), rows_by_code, strict=True))))
+            names = part.names(indices).to_pylist()
+            unknown += zip(repeat(column), names, counts.tolist(), rows[first].tolist(), strict=False)
         return unknown
 
     def with_averages(
@@ -333,8 +333,7 @@ class FeatureNames:
 
     def to_list(self) -> list[str]:
         """Return all names."""
-        names: list[str] = self._names().to_pylist()
-        return names
+        return list(self._names().to_pylist())
 
     def _names(self) -> Any:
         return strings_of(np.frombuffer(bytes(self._text), np.uint8), np.array(self._ends, np.int64))

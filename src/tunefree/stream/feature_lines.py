@@ -95,20 +95,18 @@ class LineEncoder:
         return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
     def _report(self, prepared: Prepared, bad: BadRows) -> None:
-        """Report bad rows."""
         lines, data, output, _ = prepared
         for line, place, kind in output.errors.tolist():
             problem, remedy = MESSAGES[kind]
             is_unlabelled = kind == NO_LABEL
             if is_unlabelled and bad.skip_unlabelled:
-                bad.report_unlabelled(UNLABELLED, lines.file, lines.row + line)
+                bad.report(UNLABELLED, lines.file, lines.row + line, is_unlabelled=True)
                 continue
             shown, is_binary = token(data, place)
             if is_binary:
                 is_unlabelled = False
                 problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
-            report = bad.report_unlabelled if is_unlabelled else bad.report
-            report(problem.format(shown), lines.file, lines.row + line, None, remedy)
+            bad.report(problem.format(shown), lines.file, lines.row + line, None, remedy, is_unlabelled)
 
     def _note_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
         """Note rows for prediction with at least half of their features unknown; a few new words are normal."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tunefree.core import registry
 from tunefree.core.errors import DataError
+from tunefree.core.registry import load
 from tunefree.stream.files import COMPRESSIONS
 
 TABLE = "table"  # the kind of all table formats
@@ -128,8 +128,3 @@ def by_extension(file: str) -> Format | None:
 def by_line(line: str) -> Format | None:
     """Return the first format that recognises a line, or None."""
     return next((format for format in _formats if format.recognise and load(format.recognise)(line)), None)
-
-
-def load(reference: Any) -> Any:
-    """Import the object named by a string ``"module:attribute"``; return any other object unchanged."""
-    return registry.load(reference) if isinstance(reference, str) else reference

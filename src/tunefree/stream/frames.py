@@ -16,33 +16,34 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import flattened, number_array
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import START, BadRows, Chunk, Position
 from tunefree.stream.tables import rows_of_a_chunk
 
 _LEFT_OUT = "the index of a pandas frame, left out"
 _INDEX = re.compile(r"__index_level_\d+__")  # the name that pandas gives an unnamed index in Arrow and in files
 
 
-def index_columns(names: Sequence[str], kept: Collection[str]) -> list[str]:
+def index_columns(names: Sequence[str], kept: Collection[str | None]) -> list[str]:
     """Names of columns that are the index of a pandas frame, except for ``kept`` ones."""
     return [name for name in names if _INDEX.fullmatch(name) and name not in kept]
 
 
-def without_index(chunk: Chunk, kept: Collection[str], bad: BadRows, remedy: str) -> Chunk:
-    """A chunk without these columns, which are noted; ``remedy`` is a format string for the name of the column."""
+def without_index(chunk: Chunk, kept: Collection[str | None], bad: BadRows) -> Chunk:
+    """A chunk without these columns, which are noted."""
     index = index_columns(chunk.data.schema.names, kept)
     for name in index:
-        bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy.format(name))
+        remedy = f"`numeric={name!r}` keeps it" if "categorical" in bad.options else ""
+        bad.note(_LEFT_OUT, chunk.file, chunk.row, name, chunk.data.num_rows, remedy)
     return chunk._replace(data=chunk.data.drop_columns(index)) if index else chunk
 
 
 def read_frame(
     frame: Any,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    start: Position = START,
     chunk_rows: int | None = None,
     name: str = "the table",
     bad: BadRows | None = None,
-    kept: Collection[str] = (),
+    kept: Collection[str | None] = (),
 ) -> Iterator[Chunk]:
     """Read a table in memory as chunks, by default of 32768 rows, fewer for wide tables.
 
@@ -68,7 +69,7 @@ def read_frame(
     for batch in batches:
         row += batch.num_rows
         chunk = Chunk(batch, name, row - batch.num_rows + 1, Position(0, row, row))
-        chunk = without_index(chunk, kept, bad or BadRows(), "`numeric={!r}` keeps it")
+        chunk = without_index(chunk, kept, bad or BadRows())
         yield chunk._replace(data=flattened(chunk.data))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")

@@ -103,16 +103,14 @@ def json_schema(file: str, options: Options) -> Any:
 
 
 def _samples(window: bytes) -> Iterator[bytes]:
-    """Samples to infer a schema from: all lines; valid lines; these without strings among numbers; single lines."""
+    """Samples to infer a schema from: all lines; valid lines without strings among numbers; single ones of these."""
     yield window
-    lines, records = list[bytes](), list[dict[str, Any]]()
+    records = list[dict[str, Any]]()
     for line in window.split(b"\n"):
         with suppress(DataError):
-            if record := _read(line):
-                lines.append(line)
-                records.append(record)
+            records.append(_read(line))
+    lines = [json.dumps(record).encode() for record in _without_strings(records) if record]
     yield b"\n".join(lines)
-    yield b"\n".join(json.dumps(record).encode() for record in _without_strings(records))
     yield from lines[:MOST_TRIED]  # if types still conflict, the types of the first line are used
 
 

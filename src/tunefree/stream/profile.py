@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ class Profile:
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
         """Add n rows, given by the values of each column; None for a column that is absent from all of them."""
         self._widen(len(observed))
-        keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
+        keys = np.arange(self.rows, self.rows + n).astype(np.uint64) * np.uint64(GOLDEN)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
         rows = rows[np.argsort(keys[rows])[: self.capacity]]
         values, missing = np.zeros((len(rows), len(observed))), np.ones((len(rows), len(observed)), bool)
@@ -146,18 +145,13 @@ class Profile:
         return profile
 
 
-def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
-    """For each column, the range of training extended by its width on both sides; other numbers are unusual."""
-    return [
-        (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
-        for low, high in profile.ranges.tolist()
-    ]
-
-
-@lru_cache(4)
-def _fractions(n: int) -> np.ndarray:
-    """Fractional parts of the first n multiples of the golden ratio, from 0 on, times 2^64."""
-    return np.arange(n, dtype=np.uint64) * np.uint64(GOLDEN)
+def is_unusual(row: Sequence[Seen], profile: Profile) -> bool:
+    """Whether a number of a row lies outside the range of training by more than its width."""
+    for seen, (low, high) in zip(row, profile.ranges.tolist(), strict=False):
+        width = high - low  # negative if training has no number
+        if width >= 0.0 and (seen.number < low - width or seen.number > high + width):
+            return True
+    return False
 
 
 class Comparison:
@@ -183,23 +177,20 @@ class Comparison:
     def add(
         self,
         observed: Sequence[Observed | None],
-        unknown: Sequence[tuple[int, dict[str, tuple[int, int]]]],
+        unknown: Sequence[tuple[int, str, int, int]],
         file: str,
         numbers: np.ndarray,
     ) -> None:
-        """Add rows of a file with these row numbers: the values of each column, and for column indices the codes that
-        are unknown, each with the number of its rows and the index of the first one."""
+        """Add rows of a file: the values of each column, unknown codes (see ``FeatureIds``), and the row numbers."""
         if not len(numbers):
             return
         self.first = self.first if self.here.rows else (file, int(numbers[0]))
         self.here.add(observed, len(numbers))
         columns = self.encoder.columns
-        for index, codes in unknown:
+        for index, code, count, row in unknown:
             prefix = f"{columns[index].name}="
-            for code, (count, row) in codes.items():
-                if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
-                    category = code.removeprefix(prefix)
-                    self._count(_UNSEEN, index, category, count, file, int(numbers[row]))
+            if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
+                self._count(_UNSEEN, index, code.removeprefix(prefix), count, file, int(numbers[row]))
         ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
         for index, (values_seen, (low, high), column) in enumerate(ranges):
             if values_seen is None or values_seen.numbers is None or low > high:  # training has no number

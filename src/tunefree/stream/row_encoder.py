@@ -8,7 +8,7 @@ with unknown values, or with values that cannot be used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, chain, repeat
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from tunefree.stream.encoder import present_of
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
-from tunefree.stream.profile import LARGEST, Seen, observed_of, usual_ranges
+from tunefree.stream.profile import LARGEST, Seen, is_unusual, observed_of
 from tunefree.stream.schema import notations_of
 
 MOST_ROWS = 64  # more rows are encoded faster as a table
@@ -30,7 +30,7 @@ _WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not
 _FRAME_KINDS = {Number, Category, Boolean}  # columns that are supported in frames
 _CACHED_TYPES = {str, bool, int}  # types of values in frames that are cached
 _WHOLE = 2**53  # float64 represents all whole numbers up to it
-_NUMBER_TYPES = {int, float}
+_NUMBER_TYPES, _CONTAINERS = {int, float}, {list, dict}
 _ABSENT: Any = object()
 _FIRST_ROW = np.zeros(1, np.intp)
 
@@ -65,25 +65,13 @@ class RowEncoder:
             unsupported += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
         self.names = frozenset(column.name for column in columns if not any(unsupported))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
-        self._set_limits()
-
-    def _set_limits(self) -> None:
-        """Set the range of the supported numbers of each column; in frames, those outside need a warning."""
-        profile = self.encoder.profile
-        self._rows, ranges = profile.rows, usual_ranges(profile) if self.reads_frames else []
-        limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
-        self._limits = [
-            limit if type(column) is Number and not column.since else (1.0, 0.0)
-            for column, limit in zip(self.encoder.columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
-        ]
+        self._are_numbers = [type(column) is Number and not column.since for column in columns]
 
     def follow(self, encoder: Any) -> RowEncoder:
         """The row encoder of an encoder in its present state, with the cached values that are still valid."""
         keys = encoder.ids.keys
         is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
         if encoder is self.encoder and is_same and len(encoder.columns) == len(self._column_states):
-            if encoder.profile.rows != self._rows:
-                self._set_limits()
             return self
         new = RowEncoder(encoder, self.reads_frames)
         if new._column_states == self._column_states and np.array_equal(new._keys[: len(self._keys)], self._keys):
@@ -104,10 +92,11 @@ class RowEncoder:
 
     def _features(self, index: int, value: Any) -> _Features | None:
         """The features of a value of a column; None if the row needs the encoder of tables."""
-        (low, high), cache, kind = self._limits[index], self._known[index], type(value)
-        if kind in _NUMBER_TYPES and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
+        cache, kind, is_number = self._known[index], type(value), self._are_numbers[index]
+        largest = LARGEST if kind is float else _WHOLE
+        if is_number and kind in _NUMBER_TYPES and -largest <= value <= largest:
             return _Features([float(value)], [], [], Seen(False, value, value))
-        is_cached = kind in _CACHED_TYPES and low > high if self.reads_frames else kind is not list and kind is not dict
+        is_cached = kind in _CACHED_TYPES and not is_number if self.reads_frames else kind not in _CONTAINERS
         if not is_cached or (kind is str and len(value) > LONGEST):
             return None
         key = kind, value
@@ -136,7 +125,7 @@ class RowEncoder:
             return None
         values = column.convert(array, faults)
         parts = column.parts_since(values, False)
-        if faults or faults.missing:
+        if faults or faults.notes:
             return None
         parts_by_column = [[(index, part) for part in kind_parts] for kind_parts in (parts.codes, parts.words)]
         ids, words = self.encoder.ids.chunk_features(1, *parts_by_column, False)
@@ -169,6 +158,8 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
         return None
     if learning:
         encoder.has_learned(observed_of(encoded[1]), 1)
+    elif is_unusual(encoded[1][0], encoder.profile):
+        return None  # the encoder of tables warns
     return encoded[0]
 
 

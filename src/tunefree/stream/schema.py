@@ -3,8 +3,8 @@
 A later column is inferred from its first value alone, so the result does not depend on how a stream is cut into chunks.
 
 The same digits may be two numbers: 1.868 exceeds one thousand in a continental file. A further file is read in the
-notation of training if all values fit it and no other column has another decimal mark, else in the likeliest notation.
-A notation that differs from training is noted.
+notation of training if all values fit it and its columns do not agree on another decimal mark, else in the likeliest
+notation. A notation that differs from training is noted.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def _iso_dates(name: str, strings: Array) -> Timestamp | None:
     dates = as_iso(strings)
     for zone, pattern in ((None, _DATE + "$"), ("UTC", _DATE + _ZONE + "$")):
         if pc.all(pc.match_substring_regex(dates, pattern)).as_py():
-            are_dates = not cast(*to_timestamps(dates, zone))[1]
+            are_dates = not to_timestamps(dates, zone)[1]
             return Timestamp(name, zone, pc.any(pc.match_substring(strings, ":")).as_py()) if are_dates else None
     return None
 
@@ -451,7 +451,7 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     plain = {name for name in trained.keys() & texts.keys() if plain_numbers(texts[name]) is not None}
-    decimal = _decimal_of({name: texts[name] for name in trained if name in texts}, trained, plain)
+    decimal = _decimal_of(texts[name] for name in trained if name in texts)
     notations = dict(trained)
     for name in [name for name in trained if name in texts]:
         notation = column_types.notation or _likeliest(texts[name], trained[name], name in plain, decimal)
@@ -476,14 +476,11 @@ def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: 
     return likeliest_notation(strings, decimal == ",", usual if decimal in (None, usual.decimal) else None)
 
 
-def _decimal_of(texts: dict[str, Any], trained: dict[str, Notation | None], plain: set[str]) -> str | None:
-    """The decimal mark of a file, None if its columns do not determine it; columns that are not plain have priority."""
-    informative = [name for name in texts if name not in plain or trained[name]]
-    for names in (informative, plain if informative else ()):
-        marks = [decimal_marks(texts[name][:_EXAMINED]) for name in names]
-        if decimals := set[str]().union(*(mark for mark in marks if len(mark) == 1)):
-            return decimals.pop() if len(decimals) == 1 else None
-    return None
+def _decimal_of(columns: Iterable[Any]) -> str | None:
+    """The decimal mark of a file; None if its columns of numbers do not determine it, or contradict each other."""
+    marks = [decimal_marks(strings[:_EXAMINED]) for strings in columns]
+    decimals = set[str]().union(*(mark for mark in marks if len(mark) == 1))
+    return decimals.pop() if len(decimals) == 1 else None
 
 
 def _date_format(column: Timestamp, strings: Any, decimal: str | None, notes: list[Note]) -> str | None:

@@ -110,14 +110,9 @@ def _rows_of(chunk: Any) -> Any:
         names, arrays, numbers = ["line"], [lines], chunk.row + np.arange(len(ends))
     else:
         names, arrays, numbers = chunk.data.schema.names, chunk.data.columns, row_numbers(chunk)
-        arrays = [_plain(array) if family(array.type) == "string" else array for array in arrays]
+        arrays = [decoded(array).cast(pa.string()) if family(array.type) == "string" else array for array in arrays]
     origins = [number_array(np.full(len(numbers), chunk.position.file)), number_array(numbers)]
     return pa.Table.from_arrays([*arrays, *origins], names=[*names, *_ORIGIN])
-
-
-def _plain(strings: Any) -> Any:
-    plain = decoded(strings)
-    return plain.cast(pa.string()) if pa.types.is_string_view(plain.type) else plain
 
 
 def _flush(waiting: list[list[Any]], buckets: list[Path]) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.registry import load
 from tunefree.stream import formats, frames, tables
 from tunefree.stream.arrays import flattened, to_batch
-from tunefree.stream.batch import BadRows, Chunk, Position, as_named
+from tunefree.stream.batch import START, BadRows, Chunk, Position, as_named
 from tunefree.stream.files import ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.tables import Options
@@ -30,10 +31,10 @@ _FIRST_LINE = 1 << 16  # maximum bytes of the first line, by which the format is
 def encoder_of(kind: str) -> Any:
     """Return the encoder class for a kind of source. It is imported on demand: the encoder of tables loads slowly."""
     if kind == formats.TABLE:
-        return formats.load("tunefree.stream.encoder:TableEncoder")
+        return load("tunefree.stream.encoder:TableEncoder")
     if kind not in formats.names():
         raise ModelError(f"the model reads {kind}, and no such format is known; import the module that registers it")
-    return formats.load(formats.named(kind).encoder)
+    return load(formats.named(kind).encoder)
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,12 @@ class Source:
             names |= dict.fromkeys(flattened(to_batch(schema.empty_table())).schema.names)
         return list(names)
 
-    def chunks(
-        self,
-        start: Position = Position(),  # noqa: B008 - an immutable tuple
-        bad: BadRows | None = None,
-        **options: Any,
-    ) -> Iterator[Any]:
+    def chunks(self, start: Position = START, bad: BadRows | None = None, **options: Any) -> Iterator[Any]:
         """Iterate over chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         if self.format is None:
-            return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).named)
+            return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).known)
         return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:
@@ -107,7 +103,7 @@ class Source:
         rows = tables.reader_of(self.files, self.format).sample(file, options)
         if rows is None:
             return None
-        chunk = Chunk(flattened(rows), display_name(file), 1, Position())
+        chunk = Chunk(flattened(rows), display_name(file), 1, START)
         return tables.with_partitions(chunk, file, options, BadRows())
 
     def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **column_options: Any) -> Any:
@@ -124,7 +120,7 @@ class Source:
         if self.format is None:
             return [_rows_of(self.table)]
         spec = formats.named(self.format)
-        length = plain_size if spec.text else formats.load(spec.reader).length
+        length = plain_size if spec.text else load(spec.reader).length
         return [length(file) or 0 for file in self.files]
 
     def progress(self) -> Callable[[Position], float | None]:
@@ -141,7 +137,7 @@ class Source:
         lengths = self.lengths()
         if not self.rewindable or (self.format is None and not lengths[0]):
             return []
-        ends, positions = list(itertools.accumulate(lengths)), {Position()}
+        ends, positions = list(itertools.accumulate(lengths)), {START}
         is_text = self.format is not None and formats.named(self.format).text
         for part in range(1, count) if all(lengths) else ():
             goal = ends[-1] * part // count

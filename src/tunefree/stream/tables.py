@@ -6,18 +6,18 @@ that is the same in all files becomes a column only if a model or an option name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.core.registry import load
 from tunefree.stream import formats
 from tunefree.stream.arrays import flattened, string_array
-from tunefree.stream.batch import BadRows, Chunk, Position, no_rows
+from tunefree.stream.batch import START, BadRows, Chunk, Position, no_rows
 from tunefree.stream.columns import family
 from tunefree.stream.files import Partition, display_name
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.text import BLOCK_SIZE
 
 CHUNK_ROWS = 32768
@@ -31,23 +31,14 @@ class Options(NamedTuple):
     types: dict[str, Any] = {}  # noqa: RUF012 - Arrow types of the columns of a model
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
-    as_written: tuple[str, ...] = ()  # columns that are strings if they are names of folders
-    ignored: tuple[str, ...] = ()  # columns that are left out
-    column_types: ColumnTypes = ColumnTypes()  # declared types, which are not inferred
-    target: str | None = None  # a column that may be a name of folders
-    na_values: tuple[str, ...] = ()  # further texts in JSON that mean a missing number
-    grows: bool = True  # whether columns that are not in ``types`` are used
+    na_values: Sequence[str] = ()  # further texts in JSON that mean a missing number
+    named: Collection[str | None] = ()  # columns that a user names
+    strings: Collection[str] = ()  # columns that are strings if they are names of folders
 
     @property
-    def named(self) -> set[str]:
+    def known(self) -> set[str | None]:
         """Columns of a model, and columns that a user names."""
-        target = () if self.target is None else (self.target,)
-        return {*self.types, *self.strings, *self.ignored, *self.column_types.numeric, *target}
-
-    @property
-    def strings(self) -> set[str]:
-        """Columns that are strings if they are names of folders."""
-        return {*self.as_written, *self.column_types.categorical, *self.column_types.dates(())}
+        return {*self.types, *self.named}
 
 
 class TableReader(NamedTuple):
@@ -66,11 +57,7 @@ class TableReader(NamedTuple):
 
 
 def read_tables(
-    files: Sequence[str],
-    format: str,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
-    bad: BadRows | None = None,
-    **options: Any,
+    files: Sequence[str], format: str, start: Position = START, bad: BadRows | None = None, **options: Any
 ) -> Iterator[Chunk]:
     """Read tables as chunks; ``options`` are the fields of :class:`Options`.
 
@@ -94,7 +81,7 @@ def read_tables(
             schema = _with_further(schema, chunk.data.schema)
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
-    if not rows and start == Position() and not bad.tally.count:
+    if not rows and start == START and not bad.tally.count:
         raise no_rows(display_name(files[0]), bad.tally)
 
 
@@ -107,7 +94,7 @@ def reader_of(files: Sequence[str], format: str) -> TableReader:
     """The table reader of a format."""
     if "-" in files and not formats.named(format).text:
         raise DataError(f"{format} cannot be read from standard input", remedy="save it to a file")
-    reader: TableReader = formats.load(formats.named(format).reader)
+    reader: TableReader = load(formats.named(format).reader)
     return reader
 
 
@@ -139,11 +126,11 @@ def with_partitions(chunk: Chunk, file: str, options: Options, bad: BadRows) -> 
     """A chunk with columns for the partitions of its file that are used; ``bad`` gets a note of each."""
     for partition in getattr(file, "partitions", ()):
         name = partition.name
-        if name in chunk.data.schema.names or not (partition.varies or name in options.named):
+        if name in chunk.data.schema.names or not (partition.varies or name in options.known):
             continue
         values = pa.repeat(_value(partition, options)[0], chunk.data.num_rows)
         chunk = chunk._replace(data=chunk.data.append_column(name, values))
-        if options.grows and name not in (options.target, *options.ignored):
+        if "categorical" in bad.options and name not in options.named:
             remedy = f"`ignore={name!r}` leaves it out"
             bad.note("from the names of folders", chunk.file, chunk.row, name, len(values), remedy)
     return chunk

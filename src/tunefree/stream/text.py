@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.core.storage import MARK
-from tunefree.stream.batch import Chunk, Position
+from tunefree.stream.batch import START, Chunk, Position
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 from tunefree.stream.notation import is_plain_number
 from tunefree.stream.quotes import LINE_END, QUOTE, inside_quotes, unescape
@@ -261,7 +261,7 @@ def _only_member(raw: ByteStream, file: str) -> Any:
 
 def read_lines(
     files: Sequence[str],
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    start: Position = START,
     block_size: int = BLOCK_SIZE,
     delimiters: str = "",
     escaped: bool = False,

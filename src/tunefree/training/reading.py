@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import NEAR, DataError, alike, listed
-from tunefree.core.rows import table
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import ScoredModel
 from tunefree.stream.arrays import boolean_array
-from tunefree.stream.batch import BadRows, Batch, Chunk, Position, Tally, no_rows, row_numbers
+from tunefree.stream.batch import START, BadRows, Batch, Chunk, Position, Tally, no_rows, row_numbers
 from tunefree.stream.columns import without
 from tunefree.stream.encoder import check_name, unknown
 from tunefree.stream.formats import TABLE
@@ -122,10 +121,9 @@ def begin(
 
 def without_features(encoder: Any, chunk: Chunk, learning: bool, bad: BadRows, labelled: bool) -> Batch:
     """Encode a chunk of a table without its features."""
-    rows = encoder.convert(chunk, learning, bad, labelled)
-    nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
-    batch = Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
-    return batch._replace(exposure=rows.exposure, columns=rows.chunk.data)
+    converted = encoder.convert(chunk, learning, bad, labelled)
+    batch: Batch = converted.batch._replace(columns=converted.chunk.data)
+    return batch
 
 
 def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
@@ -181,8 +179,9 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     shared_names = ("target", "exposure", "ignore", "text", "hash_bits", "column_types")
     column_roles = {name: getattr(plan, name) for name in shared_names}
     column_roles |= {"weight": plan.sample_weight, "group": plan.groups}
-    options: dict[str, Any] = {"column_types": plan.column_types, "target": plan.target, "na_values": plan.na_values}
-    options["ignored"] = tuple(plan.ignore)
+    types, strings = plan.column_types, {*plan.column_types.categorical, *plan.column_types.dates(())}
+    named = {*strings, *types.numeric, *plan.ignore, plan.target}
+    options: dict[str, Any] = {"named": named, "strings": strings, "na_values": plan.na_values}
     sample = source.sample(Options(**options))
     if sample is not None:
         encoder = source.encoder(sample, **column_roles)
@@ -195,24 +194,17 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
 
 
 def chunks_of(
-    source: Source,
-    encoder: Any,
-    bad: BadRows,
-    start: Position = Position(),  # noqa: B008 - an immutable tuple
-    kept: Sequence[str] = (),
-    grows: bool = True,
+    source: Source, encoder: Any, bad: BadRows, start: Position = START, kept: Sequence[str] = ()
 ) -> Iterator[Any]:
     """Chunks of a source from a position on, with the column types of an encoder.
 
     ``kept``: columns that are read without conversion.
-    ``grows``: whether columns that the encoder does not know are read.
     """
     if source.kind != TABLE:
         return source.chunks(start, bad)
-    further = encoder.further
-    options = {"types": encoder.types(), "as_written": tuple(kept), "target": encoder.target}
-    options |= {"na_values": encoder.na_values, "ignored": tuple(further.ignored) if further is not None else ()}
-    return source.chunks(start, bad, **options, grows=grows)
+    ignored = () if encoder.further is None else encoder.further.ignored
+    options = {"types": encoder.types(), "named": {encoder.target, *kept, *ignored}, "strings": kept}
+    return source.chunks(start, bad, **options, na_values=encoder.na_values)
 
 
 def in_its_notation(
@@ -220,7 +212,8 @@ def in_its_notation(
 ) -> tuple[Any, Iterator[Any]]:
     """An encoder adapted to the notation of numbers and dates in another source, and the chunks of this source.
 
-    ``kept`` and ``grows`` are as in :func:`chunks_of`.
+    ``kept``: columns that are read without conversion.
+    ``grows``: whether columns that the encoder does not know are read.
     """
     if source.kind != TABLE:
         if source.column_types != ColumnTypes():
@@ -229,14 +222,14 @@ def in_its_notation(
     names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
-        sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept, grows=grows))
+        sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept))
         if sample is None:
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
     if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
         bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
-    return adapted, chunks or chunks_of(source, adapted, bad, kept=kept, grows=grows)
+    return adapted, chunks or chunks_of(source, adapted, bad, kept=kept)
 
 
 def _peeked(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:

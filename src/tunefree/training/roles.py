@@ -24,10 +24,9 @@ from tunefree.stream.columns import (
     TimeOfDay,
     Timestamp,
     decoded,
-    is_number,
 )
 from tunefree.stream.encoder import check_name, present_of
-from tunefree.stream.notation import MOST_WORDS
+from tunefree.stream.notation import MOST_WORDS, is_plain_number
 from tunefree.training.reading import Reading, Sample
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # size of the sample that is examined
@@ -145,7 +144,7 @@ def doubts_of_target(reading: Reading) -> list[Finding]:
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
         remedy += others if guess is not None and guess.doubtful else ""
         return [Finding(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
-    words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
+    words = [label for label in reading.classes if isinstance(label, str) and not is_plain_number(label)]
     if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
         problem = f"texts, which are numbers but for {words[0]!r}, taken for classes"
         remedy = f"pass `na_values={words[0]!r}` if it stands for a missing number, `task='classification'` if not"

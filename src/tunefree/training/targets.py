@@ -194,7 +194,7 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
         is_bad = np.array([label not in known for label in labels.values], bool)[labels.codes]
         for row in np.flatnonzero(is_bad).tolist():
             problem = f"the label {labels.values[labels.codes[row]]!r} is not among the classes {class_names}"
-            remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
+            remedy = "correct it, or add it to `classes`" if bad.options else "correct it"
             bad.report(problem, batch.file, int(batch.numbers[row]), bad.target, remedy)
     else:
         loss, y = loss_of("regression", bad.loss), target_of("regression", batch)

@@ -217,7 +217,7 @@ def known_model(trained: Trained, parts: Sequence[Data]) -> Learn:
     offset = sum(len(part.weight) for part in parts[:-1])
 
     def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
-        model, bad = trained.model, BadRows(skip_unlabelled=None)
+        model, bad = trained.model, BadRows(options=("on_bad_row",))
         blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
         outputs = np.concatenate(blocks)
         if truth.task == "regression":
