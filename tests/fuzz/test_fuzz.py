@@ -84,6 +84,7 @@ CONTEXT = "model.predictor.contexts.0"
 LEVELS = f"{CONTEXT}.conformal.adaptive"
 MEMBERS = ("model", "predictor", "members")
 GROWTH = (*MEMBERS, "growth")
+GENERATION = f"{'.'.join(GROWTH)}.awake.0"
 
 
 def header(value, *path):
@@ -105,6 +106,16 @@ def array(name, change):
 
 def added(name, values):
     return lambda arrays, header: arrays.update({name: values})
+
+
+def put(name, place, value):
+    """Another number in a place of an array."""
+
+    def change(arrays, header):
+        arrays[name] = np.array(arrays[name])
+        arrays[name][place] = value
+
+    return change
 
 
 def reduce_members(arrays, header):
@@ -177,8 +188,23 @@ def broadcast(arrays, header):
         ("pool", array(f"{LEVELS}.latest", lambda scores: scores / 2), "the latest scores differ in two places"),
         ("pool", array(f"{CONTEXT}.conformal.scores.columns", lambda c: np.hstack([c, c])), "scores lack their units"),
         ("pool", array(f"{CONTEXT}.frozen.scores.columns", lambda c: c[:, 1:]), "scores are not of all choices"),
+        ("pool", header([99, 1, 2, 3], *MEMBERS, "online_places"), "online members have not a place each"),
+        ("pool", header([0], *MEMBERS, "online_places"), "online members have not a place each"),
+        ("pool", header(5, *GROWTH, "windows", 0, "birth"), "what is due lies behind the rows learned"),
+        ("pool", header(10**9, *GROWTH, "windows", 0, "failures"), "failures is 1000000000, not a whole number from 0"),
+        ("pool", header(0, *MEMBERS[:2], "copies", "next"), "copies.next is 0, not a whole number from 1"),
+        ("pool", header(10**9, *GROWTH, "whole", "rows"), "300 rows of a sample, where the header tells"),
+        ("pool", header([1], *GROWTH, "columns", "keys"), "columns have not a key each"),
+        ("pool", header("magic", *GROWTH, "awake", 0, "kind"), "a generation is of a kind that is not grown"),
+        ("pool", put(f"{GENERATION}.keys", 0, 77), "a generation has other columns than the rows"),
+        ("pool", put(f"{'.'.join(GROWTH)}.whole.targets", 3, 7.0), "rows kept have classes that are none"),
+        ("pool", put(f"{GENERATION}.model.shifts", -1, 10**6), "the trees in the file are damaged"),
+        ("pool", put(f"{GENERATION}.model.shifts", 0, -1), "the trees in the file are damaged"),
+        ("pool", put(f"{GENERATION}.model.roots", -1, 10**6), "roots has .*, where all are below"),
+        ("pool", put(f"{GENERATION}.model.is_leaf", slice(None), 255), "its parts do not fit together .*; train again or restore"),
+        ("pool", put(f"{CONTEXT}.mixture.base.means", 0, np.nan), "base.means has a number that is not finite"),
         ("pool", header(9, *GROWTH, "awake", 0, "n_classes"), "a generation has other classes than the model"),
-        ("prediction", array(f"{'.'.join(GROWTH)}.awake.0.living.0.levels", lambda x: x[:, 1:]), "leaves have not a"),
+        ("prediction", array(f"{GENERATION}.living.0.levels", lambda x: x[:, 1:]), "leaves have not a"),
         ("pool", array(f"{'.'.join(GROWTH)}.whole.columns", lambda c: np.tile(c, 2)), "rows kept have other columns"),
     ],
 )
