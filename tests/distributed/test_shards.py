@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards
+from tests.workflows.test_training import model_bytes
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import rows as shard_rows
@@ -131,9 +132,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, mon
     whole = learned(path, plan, tell=lines.append, cut=Cut(1, 2048), skips=True)
     rest = training.learn(Here(), training.Parts(others, [[] for _ in others]), plan, lines.append)
     assert lines[0] == f"skipped: {problem}" and 200 < whole.progress.progressive[0].rows < 300
-    for name, part in (("whole", whole), ("rest", rest)):
-        part.save(tmp_path / name)
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "rest").read_bytes()
+    assert model_bytes(whole, tmp_path / "m") == model_bytes(rest, tmp_path / "m")
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):

@@ -201,7 +201,11 @@ def broadcast(arrays, header):
         ("pool", put(f"{GENERATION}.model.shifts", -1, 10**6), "the trees in the file are damaged"),
         ("pool", put(f"{GENERATION}.model.shifts", 0, -1), "the trees in the file are damaged"),
         ("pool", put(f"{GENERATION}.model.roots", -1, 10**6), "roots has .*, where all are below"),
-        ("pool", put(f"{GENERATION}.model.is_leaf", slice(None), 255), "its parts do not fit together .*; train again or restore"),
+        (
+            "pool",
+            put(f"{GENERATION}.model.is_leaf", slice(None), 255),
+            "its parts do not fit together .*; train again or restore",
+        ),
         ("pool", put(f"{CONTEXT}.mixture.base.means", 0, np.nan), "base.means has a number that is not finite"),
         ("pool", header(9, *GROWTH, "awake", 0, "n_classes"), "a generation has other classes than the model"),
         ("prediction", array(f"{GENERATION}.living.0.levels", lambda x: x[:, 1:]), "leaves have not a"),

@@ -112,9 +112,3 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
         for place, key in enumerate(terms.points.keys()):
             found[:, first[key]] += coefficients[:, :, place]
     return found
-
-
-def saved(bank: KernelBank) -> dict[str, bytes]:
-    """All that a bank knows, byte for byte."""
-    arrays, header = bank.save_state()
-    return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, taught, teach
+from tests.pool.rows import bytes_of
 from tests.strategies import KINDS, as_dense
 from tunefree.core import threads
 from tunefree.core.rows import part
@@ -36,7 +37,7 @@ def test_cuts_of_batches_change_no_byte(kind, cuts, view):
     whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
     assert whole[1].tobytes() == pieces[1].tobytes()
     assert whole[2].tobytes() == pieces[2].tobytes()
-    assert saved(whole[0]) == saved(pieces[0])
+    assert bytes_of(whole[0]) == bytes_of(pieces[0])
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -57,7 +58,7 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
     for number in (1, 2, 5):
         monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
         bank, shown, predictions = learned(data, KINDS[kind](data.X))
-        found.append((shown.tobytes(), predictions.tobytes(), saved(bank)))
+        found.append((shown.tobytes(), predictions.tobytes(), bytes_of(bank)))
     assert bank.expansion.support.points.size > 2048
     assert found[0] == found[1] == found[2]
 
