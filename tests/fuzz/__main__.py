@@ -4,8 +4,6 @@ Each target runs in a process of its own, so that one that dies tells which inpu
 what was compiled for ever new combinations stays. Files are in memory where the machine has a place for them.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

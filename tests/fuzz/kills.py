@@ -3,8 +3,6 @@
 Each attempt is a process forked from one that has read and compiled everything, so that most of its time is training.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """What every learner in ``learners.ALL`` obeys, and one that was added from outside."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a mixture promises: its twin's rule, also of members that sleep, weights, batches, files, late classes."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 

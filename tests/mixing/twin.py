@@ -4,8 +4,6 @@ Nothing is imported from ``tunefree.mixing``: constants are repeated, and the le
 step at a time, on a round's ranges and gradients.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tunefree.losses import Tweedie

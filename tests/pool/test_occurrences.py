@@ -1,7 +1,5 @@
 """Features learned at their second meeting are predicted with as if learned at once; snapshots of linear groups."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

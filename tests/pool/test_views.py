@@ -1,7 +1,5 @@
 """How learners see rows: what views agree with, what they leave alone, and what no single row can do to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

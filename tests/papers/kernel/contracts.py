@@ -1,7 +1,5 @@
 """Teaching banks of kernel learners, and what their functions are made of, for the tests of kernels."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
