@@ -4,8 +4,6 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, taught, teach
 from tests.pool.rows import bytes_of
@@ -15,29 +13,14 @@ from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
-few = settings(max_examples=5)
 
 
-def learned(data, block, cuts=(), frozen=300, **options):
+def learned(data, block, frozen=300):
     """A bank after one pass, with probabilities, what it predicted on the way and what it predicts of the rows."""
-    usual = {"kernel_config": KernelConfig(), "view": "steady", "n_classes": max(data.n_outputs, 2)}
-    bank = bank_of(data, widths=WIDTHS, **usual | options)
+    bank = bank_of(data, kernel_config=KernelConfig(), widths=WIDTHS, view="steady", n_classes=max(data.n_outputs, 2))
     with frozen_after(frozen):
-        shown = teach(bank, block, data, cuts)
+        shown = teach(bank, block, data)
         return bank, shown, bank.predict(block)
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@few
-@given(cuts=st.lists(st.integers(0, 700), max_size=6), view=st.sampled_from(["raw", "steady"]))
-def test_cuts_of_batches_change_no_byte(kind, cuts, view):
-    data = drawn(0, 700, kind="against", distinct=0.7)
-    block = KINDS[kind](data.X)
-    options = {"kernel_config": KernelConfig(), "view": view}
-    whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
-    assert whole[1].tobytes() == pieces[1].tobytes()
-    assert whole[2].tobytes() == pieces[2].tobytes()
-    assert bytes_of(whole[0]) == bytes_of(pieces[0])
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
