@@ -87,6 +87,21 @@ def done(run):
 
 
 @pytest.fixture
+def learned_groups(monkeypatch):
+    """The groups of the rows of each call of ``Model.learn``."""
+    from tunefree.pool.model import Model
+
+    blocks, learn = [], Model.learn
+
+    def noted(model, X, y, weight, evaluation_weight=None, groups=None):
+        blocks.append(groups)
+        return learn(model, X, y, weight, evaluation_weight, groups=groups)
+
+    monkeypatch.setattr(Model, "learn", noted)
+    return blocks
+
+
+@pytest.fixture
 def few_peers(monkeypatch):
     """Peers of few trees, whose threads wait for each other at each of them."""
     from sklearn import ensemble
