@@ -28,8 +28,6 @@ if (
 ):  # as of a shell's jobs in the background; tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
-
 
 def pytest_collection_finish():
     """What was collected is no garbage: nobody looks at these half a million objects again."""
