@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import tunefree
-from tests.frames import mixed_frame
+from tests.frames import mixed_frame, strange_frame
 from tunefree import DataError, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.prediction import load
 from tunefree.stream.plain import PlainEncoder
@@ -37,17 +37,6 @@ print(json.dumps([model.predict_proba(rows).tolist(), model.predict(columns).tol
 """
 
 
-def frame(n, seed):
-    return mixed_frame(n, seed, lambda rng, n: rng.zipf(1.3, n) % 500)
-
-
-def strange(n):
-    rows = frame(n, 1)
-    rows.loc[: n // 5, "letter"] = "new"
-    rows.loc[n // 5 : n // 3, "z"] = 10**9
-    return rows
-
-
 def plain(rows):
     """A frame as a list of rows of plain values."""
     return [
@@ -56,7 +45,7 @@ def plain(rows):
     ]
 
 
-X, NEW = frame(400, 0), strange(60)
+X, NEW = mixed_frame(400, 0), strange_frame(60)
 SCORE = np.nan_to_num(X["x"]) + (X["letter"] == "a") + np.random.default_rng(2).logistic(size=len(X))
 MODELS = {
     "two": lambda: TuneFreeClassifier().fit(X, np.where(SCORE > 0, 2, 10)),

@@ -1,6 +1,7 @@
 """The exact certificate: its sums are those of its definition, and no model that can be found violates it."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,8 +25,7 @@ LEARNERS = ["scinol1", "scinol2", "pistol"]
 def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
     """Evidence of a block of rows whose features are those of a dense array with its constant."""
     evidence = evidence or Evidence(n_features, predictions.shape[1])
-    edges = [0, *cuts, len(y)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise([0, *cuts, len(y)]):
         part = (a[start:stop] for a in (y, weight, predictions, measured(objective, y, predictions)))
         record_evidence(evidence, objective, rows.part(X, start, stop), *part)
     return evidence
