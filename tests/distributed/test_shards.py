@@ -67,10 +67,8 @@ def test_a_long_row_group_is_cut_into_equal_parts(tmp_path, monkeypatch):
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
-    table = people(300).append_column(
-        "note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
-    )
-    path = csv_of(tmp_path, table)
+    notes = pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
+    path = csv_of(tmp_path, people(300).append_column("note", notes))
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)

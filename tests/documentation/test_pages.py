@@ -99,9 +99,8 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     """In its quick form: no page is executed."""
     pytest.importorskip("material")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path / "site"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"TUNEFREE_SITE": "quick"}, capture_output=True, text=True
-    )
+    environment = os.environ | {"TUNEFREE_SITE": "quick"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     reference = tmp_path / "site" / "reference"
     assert 'id="tunefree-serve"' in (reference / "commands.html").read_text()

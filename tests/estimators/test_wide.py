@@ -143,7 +143,6 @@ def test_targets_are_predicted_as_well_as_by_the_shares_and_means_of_each_cell(s
     y = effect + np.random.default_rng(1).normal(size=2000)
     model = TuneFreeRegressor(shuffle=shuffle).fit(X[:1000], y[:1000])
     means = np.bincount(cell[:1000], y[:1000], 25) / np.bincount(cell[:1000], minlength=25)
-    errors = [
-        np.sqrt(np.mean((y[1000:] - predicted) ** 2)) for predicted in (model.predict(X[1000:]), means[cell[1000:]])
-    ]
+    predictions = model.predict(X[1000:]), means[cell[1000:]]
+    errors = [np.sqrt(np.mean((y[1000:] - predicted) ** 2)) for predicted in predictions]
     assert errors[0] < 1.02 * errors[1]

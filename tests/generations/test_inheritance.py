@@ -97,7 +97,6 @@ def test_rows_judge_by_their_weight():
     is_noise = np.arange(1200) % 2 == 0
     y[is_noise] = 9.0 * np.random.default_rng(2).normal(size=600)
     grower = KINDS["boosted"]
-    chosen = [
-        inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH).settings for few in (1.0, 1e-6)
-    ]
+    weighted = [of_rows(X, y, weights=np.where(is_noise, weight, 1.0)) for weight in (1.0, 1e-6)]
+    chosen = [inherited(grower, rows, 1, RICH).settings for rows in weighted]
     assert chosen[0].leaves == 1.0 < chosen[1].leaves

@@ -28,9 +28,8 @@ def words(rng, zeros=0.1, n=N, d=400):
     """Rows of words of which most are met once."""
     rows = [np.unique((d * rng.random(9) ** 2).astype(int) + 1) for _ in range(n)]
     pointers = np.cumsum([0, *map(len, rows)])
-    values = rng.exponential(size=pointers[-1]) * rng.choice(
-        [0.0, 1.0, -3.0], size=pointers[-1], p=[zeros, 0.9 - zeros, 0.1]
-    )
+    values = rng.exponential(size=pointers[-1])
+    values *= rng.choice([0.0, 1.0, -3.0], size=pointers[-1], p=[zeros, 0.9 - zeros, 0.1])
     return sparse(pointers, np.concatenate(rows), values)
 
 

@@ -170,9 +170,8 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         service.settle()
         assert [version.number for version in service.store.versions] == [2, 3, 4]
         assert [version.n_rows for version in service.store.versions] == [N + 10, N + 20, N + 30]
-        assert sorted(path.name for path in (tmp_path / "s" / "versions").iterdir()) == [
-            f"00000{number}.model" for number in (2, 3, 4)
-        ]
+        files = {path.name for path in (tmp_path / "s" / "versions").iterdir()}
+        assert files == {"000002.model", "000003.model", "000004.model"}
         assert [event.sequence for event in service.store.events_after(0)] == [2, 3]
         with pytest.raises(ModelError, match=r"there is no version 1; those that are kept are 2, 3, 4"):
             service.roll_back(1)

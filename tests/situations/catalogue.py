@@ -432,9 +432,8 @@ def drift_with_a_clock(seed: int) -> Case:
     case = drift(seed)
     times = np.arange(len(case.train.y) + len(case.test.y))[:, None]
     first, last = times[: len(case.train.y)], times[len(case.train.y) :]
-    return Case(
-        case.train._replace(X=np.hstack([case.train.X, first])), case.test._replace(X=np.hstack([case.test.X, last]))
-    )
+    train, test = np.hstack([case.train.X, first]), np.hstack([case.test.X, last])
+    return Case(case.train._replace(X=train), case.test._replace(X=test))
 
 
 def two_clusters(seed: int) -> Case:
@@ -507,10 +506,8 @@ def row_numbers(seed: int) -> Case:
     case = _mixed(seed)
     numbers = 1e7 + np.random.default_rng(seed).permutation(len(case.train.y) + len(case.test.y))
     first, last = numbers[: len(case.train.y), None], numbers[len(case.train.y) :, None]
-    return case._replace(
-        train=case.train._replace(X=np.hstack([first, case.train.X])),
-        test=case.test._replace(X=np.hstack([last, case.test.X])),
-    )
+    train, test = np.hstack([first, case.train.X]), np.hstack([last, case.test.X])
+    return case._replace(train=case.train._replace(X=train), test=case.test._replace(X=test))
 
 
 def missing_at_random(seed: int) -> Case:

@@ -141,9 +141,8 @@ def test_a_target_keeps_its_type(first, later):
 
 @pytest.mark.parametrize("day", [pa.array([dt.date(2024, 2, 29)]), ["2024-02-29"], ["29.2.2024"]])
 def test_dates_that_are_named_and_weights_in_a_notation(day):
-    encoder, batch = encoded(
-        {"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=ColumnTypes(date=["d"])
-    )
+    types = ColumnTypes(date=["d"])
+    encoder, batch = encoded({"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=types)
     assert encoder.columns[0].kind == "moment" and batch.weight.tolist() == [1250.5]
     assert named_rows(encoder, batch) == [{"d[year=2024]": 1, "d[month=2]": 1, "d[weekday=4]": 1}]
 

@@ -198,9 +198,8 @@ def test_coverage_of_quantiles_and_of_intervals_of_rates():
     assert found["d2"].value == pytest.approx(sk.d2_tweedie_score(exposed, rates, **of_rates))
     assert found["deviance"].value == pytest.approx(sk.mean_tweedie_deviance(exposed, rates, **of_rates))
     half = rows["x"] > 0.0
-    whole, some = (
-        measured(of_counts, {name: values[kept] for name, values in rows.items()}).scored for kept in (..., half)
-    )
+    parts = rows, {name: values[half] for name, values in rows.items()}
+    whole, some = (measured(of_counts, part).scored for part in parts)
     assert whole.metrics(whole.weight * half) == pytest.approx(some.metrics(some.weight))
     assert found["actual_over_expected"].value == pytest.approx(rows["y"].sum() / (rates @ rows["years"]))
     assert found[COVERAGE].value == pytest.approx(np.average((low <= rows["y"]) & (rows["y"] <= high), **weight))

@@ -68,10 +68,8 @@ def test_pistol_fig2_has_two_regimes():
 def test_scinol_fig1_orders_learners_as_the_paper_does(tmp_path):
     experiment = scinol_fig1.EXPERIMENT
     results = results_of(experiment, tmp_path)
-    lines, (least, zero) = (
-        scinol_fig1.lines_of(experiment.quick, results),
-        scinol_fig1.reference_losses(experiment.quick),
-    )
+    lines = scinol_fig1.lines_of(experiment.quick, results)
+    least, zero = scinol_fig1.reference_losses(experiment.quick)
     ends = {title: scinol_fig1.best_of(lines, title).end for title in {line.method.title for line in lines}}
     not_invariant = [line.end > zero for line in lines if line.method.title in scinol_fig1.NOT_INVARIANT]
     assert np.mean(not_invariant) > 0.75

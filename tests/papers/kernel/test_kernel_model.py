@@ -55,9 +55,8 @@ def test_kernels_sleep_at_first_and_then_predict_better_than_a_line(n_classes):
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
     shares = made.predictor.shares()
-    assert list(shares) == [member.name for member in made.predictor.bank.members] and sum(
-        shares.values()
-    ) == pytest.approx(1.0)
+    assert list(shares) == [member.name for member in made.predictor.bank.members]
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
