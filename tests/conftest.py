@@ -23,9 +23,7 @@ settings.register_profile("quick", max_examples=15, **ANY_TIME)
 settings.register_profile("thorough", max_examples=400, **ANY_TIME)  # of `make test-all`
 settings.load_profile("quick")
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as of a shell's jobs in the background; tests interrupt themselves
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs of the background; tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -78,9 +78,8 @@ def test_options_change_columns_as_they_change_the_training(run, done, portfolio
     assert seen["day"] == ("moment", "named by date, %Y-%m-%d") and seen["claim"] == ("target", "texts")
     done("train", portfolio, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")
     learned = json.loads(run("inspect", tmp_path / "m", "--json")[1])["columns"]
-    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == {
-        name: own for name, own in seen.items() if own[0] not in ("left out", "target")
-    }
+    features = {name: own for name, own in seen.items() if own[0] not in ("left out", "target")}
+    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == features
 
 
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):

@@ -71,13 +71,8 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
     encoder, batch = encoded({"t": values})
     first, second = named_rows(encoder, batch)
     assert first == {"t[year=2020]": 1, "t[month=2]": 1, "t[weekday=6]": 1, "t[hour=23]": 1}
-    assert second == {
-        "t[days]": pytest.approx(-18322.5),
-        "t[year=1969]": 1,
-        "t[month=12]": 1,
-        "t[weekday=3]": 1,
-        "t[hour=11]": 1,
-    }
+    assert second.pop("t[days]") == pytest.approx(-18322.5)
+    assert second == {"t[year=1969]": 1, "t[month=12]": 1, "t[weekday=3]": 1, "t[hour=11]": 1}
 
 
 def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
@@ -276,9 +271,8 @@ def read(files, bad=None, encoder=None, **options):
     """The encoder of files, and the rows by the names of their features."""
     rows, bad = [], bad or BadRows()
     for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
-        encoder = encoder or TableEncoder.infer(
-            chunk._replace(data=chunk.data.select(["x"])), typed=not files[0].endswith(".csv")
-        )
+        first = chunk._replace(data=chunk.data.select(["x"]))
+        encoder = encoder or TableEncoder.infer(first, typed=not files[0].endswith(".csv"))
         rows += named_rows(encoder, encoder.encode(chunk, True, bad))
     return encoder, rows
 
