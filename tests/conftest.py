@@ -72,11 +72,11 @@ def run(monkeypatch, capfd):
 
 @pytest.fixture
 def done(run):
-    """Run a command that succeeds; returns (output, errors)."""
+    """Run a command that succeeds, or ends with the status that is said; returns (output, errors)."""
 
-    def command(*arguments, **options):
-        status, *told = run(*arguments, **options)
-        assert status == 0, told[1]
+    def command(*arguments, status=0, **options):
+        ended, *told = run(*arguments, **options)
+        assert ended == status, told[1]
         return told
 
     return command

@@ -118,20 +118,19 @@ def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
         train(client, str(path), target="job", shard_rows=1, checkpoint=checkpoint, resume=True)
 
 
-def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
+def test_the_command_line_learns_on_a_cluster_that_is_there(done, tmp_path, monkeypatch):
     monkeypatch.setitem(training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
         options = ["--workers", cluster.scheduler_address, "--resume"]
-        status, out, err = run("train", path, "-t", "rich", "-o", model, *options)
-    assert status == 0 and "progressive log-loss" in out
+        out, err = done("train", path, "-t", "rich", "-o", model, *options)
+    assert "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
     here = learned(path)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
-    status, out, _ = run("certify", model)
-    assert status == 0 and "each predicted before it was learned" in out
+    assert "each predicted before it was learned" in done("certify", model)[0]
 
 
 @pytest.mark.slow

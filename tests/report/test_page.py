@@ -98,7 +98,7 @@ def written(folder, done):
     return model, check_page(output.read_text())
 
 
-def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, run, done, monkeypatch, few_peers):
+def test_a_page_begins_with_a_sentence_and_goes_on_in_order(written, folder, done, monkeypatch, few_peers):
     model, read = written
     lead = r"Predicts rich = yes with [\d.]+ % error; by its log-loss better than constant \([\d.]+ %\)\."
     assert re.search(lead, read.text)

@@ -95,11 +95,9 @@ def test_parts_of_other_sources_are_computed_again(tmp_path):
     assert Store(tmp_path, None, "now").load(point) is None
 
 
-def test_without_a_name_it_lists_all_names(run, tmp_path, monkeypatch):
+def test_without_a_name_it_lists_all_names(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    status, out, _ = run("reproduce")
-    assert status == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(NAMES)
+    assert [line.split()[0] for line in done("reproduce")[0].splitlines()] == list(NAMES)
     assert not list(tmp_path.iterdir())
 
 
