@@ -72,18 +72,17 @@ def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
 
 
+@as_before(cli.COMMANDS)
 def test_the_page_on_adding_a_command():
-    with as_before(cli.COMMANDS):
-        assert "balance" not in cli.COMMANDS
-        page = run_page("command.md")
-        assert cli.COMMANDS["balance"] is page["balance"]
+    assert "balance" not in cli.COMMANDS
+    page = run_page("command.md")
+    assert cli.COMMANDS["balance"] is page["balance"]
 
 
+@as_before(cli.COMMANDS)
+@as_before(learners.ALL)
 def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch):
     """A learner from outside: without its package the message says what is missing, with it all commands take it."""
-    for registry in (cli.COMMANDS, learners.ALL):
-        for table in ("_entries", "_of_others"):
-            monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
     X = np.random.default_rng(0).normal(size=(200, 2))
     model, data = tmp_path / "outside.model", tmp_path / "rows.csv"
     data.write_text("x0,x1,target\n" + "".join(f"{a},{b},{a > b}\n" for a, b in X))
