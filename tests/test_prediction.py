@@ -39,10 +39,7 @@ print(json.dumps([model.predict_proba(rows).tolist(), model.predict(columns).tol
 
 def plain(rows):
     """A frame as a list of rows of plain values."""
-    return [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-        for row in rows.astype(object).to_dict("records")
-    ]
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
 X, NEW = mixed_frame(400, 0), strange_frame(60)

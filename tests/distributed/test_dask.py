@@ -149,8 +149,6 @@ def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
     with parquet.ParquetWriter(tmp_path / "many.parquet", some.schema) as writer:
         for _ in range(40):
             writer.write_table(some)
-    with (
-        processes(1, memory_limit="600MB") as client,
-        pytest.raises(ModelError, match="3 workers died .* want of memory.*shard_rows"),
-    ):
+    told = "3 workers died .* want of memory.*shard_rows"
+    with processes(1, memory_limit="600MB") as client, pytest.raises(ModelError, match=told):
         train(client, str(tmp_path / "many.parquet"), target="y", shard_rows=10**7)

@@ -83,9 +83,8 @@ def test_options_that_pages_name_exist():
             lines = [line.rstrip(" |").rpartition(" | ")[2] if line.startswith("|") else line for line in lines]
         text = "\n".join(lines)
         named = {name for code in re.findall(r"`([^`\n]+)`", text) for name in re.findall(r"^--([a-z-]+)", code)}
-        named |= {
-            name for call in re.findall(r"tunefree \w+ [^`\n]*", text) for name in re.findall(r" --([a-z-]+)", call)
-        }
+        calls = re.findall(r"tunefree \w+ [^`\n]*", text)
+        named |= {name for call in calls for name in re.findall(r" --([a-z-]+)", call)}
         assert named <= known, (path, named - known)
 
 

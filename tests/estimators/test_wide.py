@@ -90,12 +90,8 @@ COLUMNS = {
 
 def trees_of(model):
     """What each generation of trees was born as, by its clock, kind and age."""
-    growth = model.trained_.model.pool.members.growth
-    return {
-        named[:3]: (named[3].model, named[3].keys, named[3].inherited.settings)
-        for named in growth.generations()
-        if named[1] != "linear"
-    }
+    trees = [own for own in model.trained_.model.pool.members.growth.generations() if own[1] != "linear"]
+    return {own[:3]: (own[3].model, own[3].keys, own[3].inherited.settings) for own in trees}
 
 
 @pytest.mark.parametrize("kinds", [("indicators",), ("counts",), tuple(COLUMNS)])

@@ -102,10 +102,8 @@ def test_features_that_come_late_are_learned_as_in_a_known_dimension(name):
     stream = drawn(0, 40, 4)
     stream.X[:30, 1:] = 0.0
     expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight)
-    known, counted = (
-        run(ALL[name](5, 1, **settings), LOGISTIC, as_dense(stream.X), stream.y, stream.weight, 1)[2]
-        for settings in (known_dimension(name, 4), {})
-    )
+    of_stream, settings = (as_dense(stream.X), stream.y, stream.weight), (known_dimension(name, 4), {})
+    known, counted = (run(ALL[name](5, 1, **some), LOGISTIC, *of_stream, 1)[2] for some in settings)
     np.testing.assert_allclose(known, expected, rtol=1e-7, atol=1e-9)
     assert np.abs(counted - expected).max() > 0.2 * np.abs(expected).max()
 

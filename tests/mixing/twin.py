@@ -145,10 +145,8 @@ class Numbers:
         base = w[awake] @ self.within(members[awake]) / w.sum() if awake.any() else self.mean
         self.x = x = self.features(members, base)
         bounds = self.steepest.copy()
-        of_learners = [
-            own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)
-        ]
-        steps = [base + self.residual * z for z in of_learners]
+        steps = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
+        steps = [base + self.residual * step for step in steps]
         self.candidates = np.array([base, *map(self.within, steps)])
         mixed = (self.top.means if is_over else self.top.w) @ self.candidates
         if weight > 0:

@@ -165,11 +165,8 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     many = Objective("classification") if multinomial else Objective("classification", loss)
     y = np.r_[rng.integers(0, 2, 20), rng.integers(0, 3, 20), rng.integers(0, 4, 20)].astype(float)
     evidence = Evidence(3, 1)
-    for n_outputs, objective, piece in (
-        (1, Objective("classification", loss), slice(0, 20)),
-        (3, many, slice(20, 40)),
-        (4, many, slice(40, 60)),
-    ):
+    pieces, objectives = (slice(0, 20), slice(20, 40), slice(40, 60)), (Objective("classification", loss), many, many)
+    for n_outputs, objective, piece in zip((1, 3, 4), objectives, pieces, strict=True):
         evidence = widened(evidence, evidence.n_features + 1, n_outputs, objective)
         targets = np.where(y[piece] == 1, 1.0, -1.0) if n_outputs == 1 else y[piece]
         block = rows.dense(X[piece], intercept=False)

@@ -108,10 +108,8 @@ def expected_error(probabilities, right, weight):
         rows = np.flatnonzero(probabilities == p)
         middle = weight[probabilities < p].sum() + weight[rows].sum() / 2
         bins.setdefault(min(int(middle / mass * BINS), BINS - 1), []).extend(rows)
-    return sum(
-        weight[rows].sum() / mass * abs(np.average(right[rows] - probabilities[rows], weights=weight[rows]))
-        for rows in bins.values()
-    )
+    off = right - probabilities
+    return sum(weight[rows].sum() / mass * abs(np.average(off[rows], weights=weight[rows])) for rows in bins.values())
 
 
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
