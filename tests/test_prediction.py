@@ -55,8 +55,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions_equal_the_estimator_to_the_bit(name, tmp_path):
-    model = MODELS[name]()
-    model.save(tmp_path / "a.model", only_for_prediction=name != "linear")
+    MODELS[name]().save(tmp_path / "a.model", only_for_prediction=name != "linear")
     expected, predictor = tunefree.load(tmp_path / "a.model"), load(tmp_path / "a.model")
     rows = plain(NEW)
     assert (predictor.predict(rows) == expected.predict(NEW)).all()
@@ -180,8 +179,7 @@ def test_what_does_not_fit_is_one_clear_error(tmp_path):
     ]:
         with pytest.raises(DataError, match=problem):
             predictor.predict(rows)
-    dates = TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0)
-    dates.save(tmp_path / "dates.model")
+    TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0).save(tmp_path / "dates.model")
     (tmp_path / "rows.svm").write_text("0 1:2\n1 1:3\n" * 20)
     tunefree.train(tmp_path / "rows.svm").save(tmp_path / "lines.model")
     with pytest.raises(ModelError, match="lines of text and hashed features need Arrow"):

@@ -58,8 +58,7 @@ class TestWordsForNulls:
 
     def test_a_saved_model_knows_their_types(self, tmp_path):
         plan = Plan(target="y", classes=("None", "some"), learner="scinol2")
-        trained = tunefree.train(people(tmp_path), plan).trained_
-        trained.save(tmp_path / "m")
+        tunefree.train(people(tmp_path), plan).trained_.save(tmp_path / "m")
         encoder = Trained.load(tmp_path / "m").encoder
         source = open_source(people(tmp_path, "b.jsonl"))
         (batch,) = encoded(encoder, chunks_of(source, encoder, BadRows()), BadRows(), False, True)

@@ -128,8 +128,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(done, tmp_path, monk
     assert "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = learned(path)
-    assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
+    assert Trained.load(model).model.save_state()[1] == learned(path).model.save_state()[1]
     assert "each predicted before it was learned" in done("certify", model)[0]
 
 

@@ -64,8 +64,7 @@ def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, t
     assert loss_of(trained, data[1]) < 1.04 * loss_of(one, data[1])
     assert all(member.mass == member.rows for member in trained.model.linear.members)  # all weights are 1
     trained.save(tmp_path / "people.model")
-    loaded = Trained.load(tmp_path / "people.model")
-    assert loss_of(loaded, data[1]) == loss_of(trained, data[1])
+    assert loss_of(Trained.load(tmp_path / "people.model"), data[1]) == loss_of(trained, data[1])
 
 
 def test_order_and_repetition_change_no_byte(data, trained, tmp_path):

@@ -76,8 +76,7 @@ def test_columns_that_come_later_are_learned(cls, begin, tmp_path):
     assert model.feature_names_in_.tolist() == ["a", "b", "k"]
     assert model.score(frame, y) > (0.8 if hasattr(model, "classes_") else 0.2)
     model.save(tmp_path / "model")
-    loaded = tunefree.load(tmp_path / "model")
-    assert (loaded.predict(frame) == model.predict(frame)).all()
+    assert (tunefree.load(tmp_path / "model").predict(frame) == model.predict(frame)).all()
     model.partial_fit(first[:20], y[:20]).predict(first)  # without them again
 
 

@@ -169,8 +169,7 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     model = ScInOLClassifier(**STREAM).fit(X, y)
     losses = [np.log(2.0)]
     for i in range(1, 50):
-        so_far = ScInOLClassifier().partial_fit(X[:i], y[:i], classes=[0, 1])
-        shown = so_far.partial_fit(X[i : i + 1], y[i : i + 1])
+        shown = ScInOLClassifier().partial_fit(X[:i], y[:i], classes=[0, 1]).partial_fit(X[i : i + 1], y[i : i + 1])
         losses.append(shown.progressive_loss_ * (i + 1) - sum(losses))
     np.testing.assert_allclose(model.progressive_loss_, np.mean(losses))
     weight = np.linspace(0.0, 3.0, 50)

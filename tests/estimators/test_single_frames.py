@@ -21,8 +21,7 @@ def frame_of(n: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {"width": rng.normal(size=n), "count": rng.integers(0, 9, n)}
     columns |= {"colour": rng.choice(["red", "green", "3"], n), "is_new": rng.random(n) < 0.5}
-    frame = pd.DataFrame(columns | {"size": pd.Categorical(rng.choice(["S", "M"], n))})
-    return frame.astype({"width": np.float32})
+    return pd.DataFrame(columns | {"size": pd.Categorical(rng.choice(["S", "M"], n))}).astype({"width": np.float32})
 
 
 def predicted(model: Any, X: Any) -> str:

@@ -77,8 +77,7 @@ def test_a_bundle_contributes_as_the_feature_of_a_row(of_bundles):
     assert np.allclose(contributions.sum(axis=1), margins[:, 1] - margins[:, 0], rtol=1e-9)
     sizes, n_features = np.abs(contributions[:, 1 : 1 + X.shape[1]]), X.shape[1]
     assert len(names) == 1 + n_features
-    of_rows = np.asarray(X.todense()) != 0.0
-    assert sizes[of_rows].sum() > 0.7 * sizes.sum()
+    assert sizes[np.asarray(X.todense()) != 0.0].sum() > 0.7 * sizes.sum()
 
 
 COLUMNS = {

@@ -23,8 +23,7 @@ def of_rows(X, y, n_classes=0, loss=None, **others):
     """A problem of numbers, as growers get it, each row of which is an observation of its own."""
     others = {"weights": np.ones(len(X)), "digests": np.arange(len(X), dtype=np.uint64)} | others
     loss = loss or (None if n_classes else Square())
-    rows = Problem(X, np.zeros(X.shape[1], bool), y, n_classes=n_classes, loss=loss, **others)
-    return prepared(rows)
+    return prepared(Problem(X, np.zeros(X.shape[1], bool), y, n_classes=n_classes, loss=loss, **others))
 
 
 def uniform(n=N, n_columns=6, seed=0):

@@ -149,8 +149,7 @@ def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(
     np.testing.assert_allclose(above, (1.0 - LEVELS) / 2.0, atol=0.06)
     quantiles = model.predict(X[new], quantiles=[0.1, 0.9], exposure=exposure[new])
     np.testing.assert_array_equal(quantiles, model.predict_interval(X[new], 0.8, exposure=exposure[new]))
-    of_one = model.predict_interval(X[new], exposure=1.0)
-    np.testing.assert_array_equal(of_one, model.predict_interval(X[new]))
+    np.testing.assert_array_equal(model.predict_interval(X[new], exposure=1.0), model.predict_interval(X[new]))
 
 
 def series(seed, n):

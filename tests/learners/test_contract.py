@@ -154,8 +154,7 @@ def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
 def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (200, 3))
-    offset = np.array([1, 5, 9])
-    features = np.where(codes > 0, codes - 1 + offset, 0)
+    features = np.where(codes > 0, codes - 1 + np.array([1, 5, 9]), 0)
     X = np.zeros((200, 12))
     for i, j in zip(*np.nonzero(features), strict=True):
         X[i, features[i, j] - 1] = 1.0

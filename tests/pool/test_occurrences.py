@@ -137,8 +137,7 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
     assert late.record.evidence["gradients"][late.linear.n_slots(late.n_features) :].any() == np.False_
     np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
     np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
-    again = restored(late)
-    np.testing.assert_array_equal(again.predict(X), late.predict(X))
+    np.testing.assert_array_equal(restored(late).predict(X), late.predict(X))
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():

@@ -156,8 +156,7 @@ def test_what_looks_wrong_is_told():
     later = {finding.column: finding.kind for finding in findings(trained)}
     assert (later["tax"], later["name"]) == (LEAK_OF_TARGET, IDENTIFIER)
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
-    note = suspicions.suspicions(sound, {}).blocks[-1]
-    assert note.text == suspicions.NOT_SEEN
+    assert suspicions.suspicions(sound, {}).blocks[-1].text == suspicions.NOT_SEEN
 
 
 def test_a_page_of_numbers_has_intervals_and_hostile_names_are_text(tmp_path):

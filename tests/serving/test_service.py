@@ -122,8 +122,7 @@ def test_truth_values_are_written_as_in_json(service):
 def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     one = service(keeping=Keeping(remember=2))
     one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
-    state = one.state()
-    assert state["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
+    assert one.state()["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
     assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
     assert one.state()["waiting"] == 0
     one.predict([{"id": 9, **rows(N, N + 1, "rich")[0]}])

@@ -207,8 +207,7 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
     model, store = Trained.load(file), tmp_path / "s"
     begun(file, store).close()
     checkpoint = replace(model, progress=replace(model.progress, complete=False))
-    pool = Trained.load(write_model(tmp_path / "pool", learner="pool"))
-    pool.save(tmp_path / "small", only_for_prediction=True)
+    Trained.load(write_model(tmp_path / "pool", learner="pool")).save(tmp_path / "small", only_for_prediction=True)
     (tmp_path / "rows.svm").write_text("0 1:1\n1 2:1\n" * 20)
     lines = train(open_source(tmp_path / "rows.svm"), Plan(learner="scinol2", task="classification"))
     for serve, problem in (

@@ -195,8 +195,7 @@ def _few_positives(seed: int) -> Case:
     """A tenth of the rows are positive."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40_000, 8))
-    y = _labels(_mixed_margins(X) - 3.5, rng)
-    return _cut(X, y, 4000)
+    return _cut(X, _labels(_mixed_margins(X) - 3.5, rng), 4000)
 
 
 def copied_minority(seed: int) -> Case:
@@ -423,8 +422,7 @@ def drift(seed: int) -> Case:
     n, n_test = 4000, 1000
     X = rng.normal(size=(n + n_test, 6))
     angle = np.arange(n + n_test) / n * np.pi / 2
-    y = _labels(2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1]), rng)
-    return _cut(X, y, n)
+    return _cut(X, _labels(2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1]), rng), n)
 
 
 def drift_with_a_clock(seed: int) -> Case:

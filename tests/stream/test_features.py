@@ -175,8 +175,7 @@ def test_a_bad_row_teaches_no_category():
 )
 def test_compatible_changes_of_type(first, later, expected):
     encoder, _ = encoded({"c": first})
-    batch = encoder.encode(chunk_of({"c": later}), True, BadRows())
-    assert named_rows(encoder, batch) == [expected]
+    assert named_rows(encoder, encoder.encode(chunk_of({"c": later}), True, BadRows())) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,11 @@ def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_fea
 
 def certified(objective, X, y, weight, predictions):
     """The certificate of dense rows (n, d)."""
-    evidence = gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1)
-    return certify(evidence, objective)
+    return certify(gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1), objective)
 
 
 def with_predictions(stream, seed):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(len(stream.y), stream.n_outputs)) * 3.0
+    return np.random.default_rng(seed).normal(size=(len(stream.y), stream.n_outputs)) * 3.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -120,8 +120,7 @@ def test_rare_classes_are_reported(odd_file, done):
     ],
 )
 def test_weights_find_labels_that_are_no_strings(labels, weights):
-    plan = Plan(class_weight=weights)
-    by_label = weights_by_label(plan.class_weight)
+    by_label = weights_by_label(Plan(class_weight=weights).class_weight)
     assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
     table = rows(odd=())
     table["label"] = np.array(labels)[(table["label"] == "yes").astype(int)]

@@ -10,8 +10,7 @@ from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Re
 
 
 def draw(figure):
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1])
+    figure.subplots().plot([0, 1], [0, 1])
 
 
 def report(settings, results):
