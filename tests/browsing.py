@@ -50,12 +50,8 @@ def violations(browser):
     # without preload, for which it would request style sheets, which a page on a disk may not
     run = "axe.run({preload: false}).then(arguments[arguments.length - 1]);"
     found = browser.execute_async_script(run)["violations"]
-    return [
-        (own["id"], node["html"][:200], node["failureSummary"])
-        for own in found
-        if own["impact"] in ("serious", "critical")
-        for node in own["nodes"]
-    ]
+    grave = [own for own in found if own["impact"] in ("serious", "critical")]
+    return [(own["id"], node["html"][:200], node["failureSummary"]) for own in grave for node in own["nodes"]]
 
 
 def said(browser):
@@ -72,11 +68,8 @@ def invalid(paths):
     command = [VALIDATOR, "--config", config, "--formatter", "json", *paths]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 1) and done.stdout.startswith("["), done.stderr
-    return [
-        (Path(own["filePath"]).name, message["line"], message["ruleId"], message["message"])
-        for own in json.loads(done.stdout)
-        for message in own["messages"]
-    ]
+    found = [(Path(own["filePath"]).name, message) for own in json.loads(done.stdout) for message in own["messages"]]
+    return [(name, message["line"], message["ruleId"], message["message"]) for name, message in found]
 
 
 def printed(page, pdf):

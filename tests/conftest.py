@@ -23,12 +23,8 @@ settings.register_profile("quick", max_examples=15, **ANY_TIME)
 settings.register_profile("thorough", max_examples=400, **ANY_TIME)  # of `make test-all`
 settings.load_profile("quick")
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as of a shell's jobs in the background; tests interrupt themselves
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs of the background; tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
 
 
 def pytest_collection_finish():
@@ -76,14 +72,29 @@ def run(monkeypatch, capfd):
 
 @pytest.fixture
 def done(run):
-    """Run a command that succeeds; returns (output, errors)."""
+    """Run a command that succeeds, or ends with the status that is said; returns (output, errors)."""
 
-    def command(*arguments, **options):
-        status, *told = run(*arguments, **options)
-        assert status == 0, told[1]
+    def command(*arguments, status=0, **options):
+        ended, *told = run(*arguments, **options)
+        assert ended == status, told[1]
         return told
 
     return command
+
+
+@pytest.fixture
+def learned_groups(monkeypatch):
+    """The groups of the rows of each call of ``Model.learn``."""
+    from tunefree.pool.model import Model
+
+    blocks, learn = [], Model.learn
+
+    def noted(model, X, y, weight, again=False, groups=None, mass=None):
+        blocks.append(groups)
+        return learn(model, X, y, weight, again, groups, mass)
+
+    monkeypatch.setattr(Model, "learn", noted)
+    return blocks
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Running a learner over a stream, for the contract tests."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
     """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses)."""
     n = n_rows(X)
     predictions = np.empty((n, n_outputs))
-    edges, objective = [0, *cuts, n], objective.copied()
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    objective = objective.copied()
+    for start, stop in pairwise([0, *cuts, n]):
         passes.learn(state, objective, part(X, start, stop), y[start:stop], weight[start:stop], predictions[start:stop])
     return state, objective, predictions, measured(objective, y, predictions)
 

@@ -1,7 +1,5 @@
 """Random streams: dense and sparse, repeated rows, zeros, huge and tiny scales."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import tunefree
-from tests.frames import mixed_frame
+from tests.frames import mixed_frame, strange_frame
 from tunefree import DataError, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.prediction import load
 from tunefree.stream.plain import PlainEncoder
@@ -37,26 +37,12 @@ print(json.dumps([model.predict_proba(rows).tolist(), model.predict(columns).tol
 """
 
 
-def frame(n, seed):
-    return mixed_frame(n, seed, lambda rng, n: rng.zipf(1.3, n) % 500)
-
-
-def strange(n):
-    rows = frame(n, 1)
-    rows.loc[: n // 5, "letter"] = "new"
-    rows.loc[n // 5 : n // 3, "z"] = 10**9
-    return rows
-
-
 def plain(rows):
     """A frame as a list of rows of plain values."""
-    return [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-        for row in rows.astype(object).to_dict("records")
-    ]
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
-X, NEW = frame(400, 0), strange(60)
+X, NEW = mixed_frame(400, 0), strange_frame(60)
 SCORE = np.nan_to_num(X["x"]) + (X["letter"] == "a") + np.random.default_rng(2).logistic(size=len(X))
 MODELS = {
     "two": lambda: TuneFreeClassifier().fit(X, np.where(SCORE > 0, 2, 10)),
@@ -69,8 +55,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions_equal_the_estimator_to_the_bit(name, tmp_path):
-    model = MODELS[name]()
-    model.save(tmp_path / "a.model", only_for_prediction=name != "linear")
+    MODELS[name]().save(tmp_path / "a.model", only_for_prediction=name != "linear")
     expected, predictor = tunefree.load(tmp_path / "a.model"), load(tmp_path / "a.model")
     rows = plain(NEW)
     assert (predictor.predict(rows) == expected.predict(NEW)).all()
@@ -194,8 +179,7 @@ def test_what_does_not_fit_is_one_clear_error(tmp_path):
     ]:
         with pytest.raises(DataError, match=problem):
             predictor.predict(rows)
-    dates = TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0)
-    dates.save(tmp_path / "dates.model")
+    TuneFreeClassifier().fit(X.assign(day=pd.Timestamp("2026-11-27")), SCORE > 0).save(tmp_path / "dates.model")
     (tmp_path / "rows.svm").write_text("0 1:2\n1 1:3\n" * 20)
     tunefree.train(tmp_path / "rows.svm").save(tmp_path / "lines.model")
     with pytest.raises(ModelError, match="lines of text and hashed features need Arrow"):

@@ -79,9 +79,8 @@ def people(n=300):
     """Rows whose target depends on a category and on a number, which is often missing."""
     rng = np.random.default_rng(0)
     jobs, ages = rng.choice(["cook", "clerk"], n), rng.normal(size=n)
-    rows = [
-        {"job": str(job), "age": float(age), "noise": float(rng.normal())} for job, age in zip(jobs, ages, strict=True)
-    ]
+    both = zip(jobs.tolist(), ages.tolist(), strict=True)
+    rows = [{"job": job, "age": age, "noise": float(rng.normal())} for job, age in both]
     for row, place in zip(rows, rng.integers(0, 4, n), strict=True):
         row["age"] = None if place == 0 else row["age"]
     return rows, [2.0 * (row["job"] == "cook") + (row["age"] or 0.0) for row in rows]

@@ -58,8 +58,7 @@ class TestWordsForNulls:
 
     def test_a_saved_model_knows_their_types(self, tmp_path):
         plan = Plan(target="y", classes=("None", "some"), learner="scinol2")
-        trained = tunefree.train(people(tmp_path), plan).trained_
-        trained.save(tmp_path / "m")
+        tunefree.train(people(tmp_path), plan).trained_.save(tmp_path / "m")
         encoder = Trained.load(tmp_path / "m").encoder
         source = open_source(people(tmp_path, "b.jsonl"))
         (batch,) = encoded(encoder, chunks_of(source, encoder, BadRows()), BadRows(), False, True)
@@ -124,12 +123,12 @@ def test_features_that_training_never_saw_are_told(tmp_path, name, known, other)
         assert all("never seen in training" in str(oddity) for oddity in bad.tally.oddities)
 
 
-def test_lists_that_name_rows_are_texts_in_csv(tmp_path, run):
+def test_lists_that_name_rows_are_texts_in_csv(tmp_path, done):
     columns = {"tags": [["a"], ["a", "b"]] * 30, "x": [k % 7 for k in range(60)], "y": ["no", "yes"] * 30}
     write(tmp_path / "a.jsonl", columns)
-    assert run("train", tmp_path / "a.jsonl", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", "-q")[0] == 0
-    status, output, _ = run("predict", tmp_path / "m", tmp_path / "a.jsonl", "--id", "tags")
-    assert status == 0 and output.splitlines()[2].startswith('"[""a"", ""b""]",')
+    done("train", tmp_path / "a.jsonl", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", "-q")
+    output, _ = done("predict", tmp_path / "m", tmp_path / "a.jsonl", "--id", "tags")
+    assert output.splitlines()[2].startswith('"[""a"", ""b""]",')
 
 
 @pytest.mark.parametrize("last", [253402300800_000_000, 2**63 - 1])
@@ -140,15 +139,14 @@ def test_columns_shows_dates_that_python_does_not_have(tmp_path, last):
 
 
 @pytest.mark.parametrize("first", [2**63, 2**64 - 1, 10**30, np.uint64(2**63)])
-def test_labels_of_many_digits_are_predicted_as_they_are(tmp_path, run, first):
+def test_labels_of_many_digits_are_predicted_as_they_are(tmp_path, done, first):
     columns = {"x": [0.5, 1.5] * 30, "y": [first, int(first) - 7] * 30}
     if isinstance(first, np.uint64):
         columns["y"] = pa.array(columns["y"], pa.uint64())
     path = write(tmp_path / ("a.parquet" if isinstance(first, np.uint64) else "a.jsonl"), columns)
-    assert run("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", "-q")[0] == 0
-    status, output, _ = run("predict", tmp_path / "m", path)
-    header, *lines = output.splitlines()
-    assert status == 0 and len(lines) == 60 and f"probability[{first}]" in header
+    done("train", path, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", "-q")
+    header, *lines = done("predict", tmp_path / "m", path)[0].splitlines()
+    assert len(lines) == 60 and f"probability[{first}]" in header
     assert {line.split(",")[0].strip('"') for line in lines} <= {str(first), str(int(first) - 7)}
 
 
@@ -156,10 +154,8 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
     labels = ["Yes", "no", "yes", "'no'"] * 20
     table = {"x": [k % 7 + 0.5 for k in range(80)], "y": labels}
     trained = tunefree.train(table, target="y", learner="scinol2").trained_
-    assert [finding.evidence.split(" differ")[0] for finding in class_findings(trained)] == [
-        "the classes \"'no'\" and 'no'",
-        "the classes 'Yes' and 'yes'",
-    ]
+    alike = [finding.evidence.split(" differ")[0] for finding in class_findings(trained)]
+    assert alike == ["the classes \"'no'\" and 'no'", "the classes 'Yes' and 'yes'"]
 
 
 @pytest.mark.parametrize("task", [None, "classification"])

@@ -60,9 +60,8 @@ NUMBERS = {
     "a currency before parentheses": (lambda x: f"$({grouped(-x)})" if x < 0 else f"${grouped(x)}", VALUES),
     "texts of a sheet": (lambda x: f'="{x:.2f}"', VALUES),
 }
-MOMENTS = [
-    datetime.datetime(2021, 3, 1) + datetime.timedelta(hours=13 * k, minutes=7 * k, seconds=k % 60) for k in range(60)
-]
+STEPS = [datetime.timedelta(hours=13 * k, minutes=7 * k, seconds=k % 60) for k in range(60)]
+MOMENTS = [datetime.datetime(2021, 3, 1) + step for step in STEPS]
 DATES = {
     "seven digits": lambda t: f"{t:%Y-%m-%d %H:%M:%S}.0000000",
     "nine digits": lambda t: f"{t:%Y-%m-%dT%H:%M:%S}.000000000",

@@ -38,8 +38,7 @@ def test_a_prediction_that_fails_leaves_the_earlier_file(run, done, data, tmp_pa
     assert (tmp_path / "out.csv").read_text() == "earlier"
     assert run("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "out.xlsx")[0] == 2
     model.write_bytes(model.read_bytes()[:-1])
-    status, _, err = run("predict", model, data)
-    assert status == 2 and "damaged" in err
+    assert "damaged" in done("predict", model, data, status=2)[1]
 
 
 def test_training_and_evaluation_of_files_import_neither_pandas_nor_scikit_learn(data, tmp_path):
@@ -73,18 +72,17 @@ def test_uncompiled_code_writes_the_same_model(done, data, tmp_path):
         assert (tmp_path / f"plain{number}").read_bytes() == (tmp_path / f"compiled{number}").read_bytes()
 
 
+@as_before(cli.COMMANDS)
 def test_the_page_on_adding_a_command():
-    with as_before(cli.COMMANDS):
-        assert "balance" not in cli.COMMANDS
-        page = run_page("command.md")
-        assert cli.COMMANDS["balance"] is page["balance"]
+    assert "balance" not in cli.COMMANDS
+    page = run_page("command.md")
+    assert cli.COMMANDS["balance"] is page["balance"]
 
 
+@as_before(cli.COMMANDS)
+@as_before(learners.ALL)
 def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch):
     """A learner from outside: without its package the message says what is missing, with it all commands take it."""
-    for registry in (cli.COMMANDS, learners.ALL):
-        for table in ("_entries", "_of_others"):
-            monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
     X = np.random.default_rng(0).normal(size=(200, 2))
     model, data = tmp_path / "outside.model", tmp_path / "rows.csv"
     data.write_text("x0,x1,target\n" + "".join(f"{a},{b},{a > b}\n" for a, b in X))
@@ -92,8 +90,8 @@ def test_names_of_installed_packages_are_found(run, done, tmp_path, monkeypatch)
         outside = {"outside": "tunefree.learners.adagrad:AdaGrad"}
         here.setattr(learners.ALL, "_entries", learners.ALL._entries | outside)
         tunefree.OnlineClassifier("outside").fit(X, X[:, 0] > X[:, 1]).save(model)
-    status, _, err = run("evaluate", model, data)
-    assert status == 2 and "unknown learner 'outside'" in err
+    _, err = done("evaluate", model, data, status=2)
+    assert "unknown learner 'outside'" in err
     assert "if another package adds it, install that here, or register it in Python before" in err
     assert run("moon", model)[0] == 2
     package = tmp_path / "outside-1.0.dist-info"

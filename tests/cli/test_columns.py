@@ -78,9 +78,8 @@ def test_options_change_columns_as_they_change_the_training(run, done, portfolio
     assert seen["day"] == ("moment", "named by date, %Y-%m-%d") and seen["claim"] == ("target", "texts")
     done("train", portfolio, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")
     learned = json.loads(run("inspect", tmp_path / "m", "--json")[1])["columns"]
-    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == {
-        name: own for name, own in seen.items() if own[0] not in ("left out", "target")
-    }
+    features = {name: own for name, own in seen.items() if own[0] not in ("left out", "target")}
+    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == features
 
 
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
@@ -213,7 +212,7 @@ def partitioned(folder, kind="parquet", more=lambda frame: frame):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind):
+def test_names_of_folders_become_columns(done, train, predictions, tmp_path, kind):
     data, model = partitioned(tmp_path / "data", kind), tmp_path / "m.model"
     out = " ".join(train(data, model).split())
     assert f"note: column 'job': from the names of folders ({ROWS} rows, the first: {data}/job=clerk/" in out
@@ -228,10 +227,9 @@ def test_names_of_folders_become_columns(run, train, predictions, tmp_path, kind
     assert ids.startswith(('"cook",2023', "cook,2023"))
     out = train(data, tmp_path / "less.model", "--ignore", "job", "--ignore", "year")
     assert "note:" not in out and list(kinds_of(tmp_path / "less.model")) == ["age"]
-    assert "names of folders" not in run("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[1]
+    assert "names of folders" not in done("columns", data, "-t", "rich", "--ignore", "job", "--ignore", "year")[0]
     train(one, tmp_path / "one.model", "--ignore", "job")  # of a single folder
-    status, out, err = run("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")
-    assert status == 0 and "pilot" in out, err
+    assert "pilot" in done("evaluate", tmp_path / "less.model", data, "--progressive", "--by", "job")[0]
 
 
 def test_a_file_that_holds_the_column_of_its_folder_has_its_values(train, tmp_path):
@@ -246,8 +244,7 @@ def test_folders_may_hold_the_target_a_missing_value_and_codes(train, tmp_path):
             folder = tmp_path / "data" / f"rich={label}" / f"my%20code={code}" / "kind=__HIVE_DEFAULT_PARTITION__"
             folder.mkdir(parents=True)
             part.drop(columns="rich").to_csv(folder / "a.csv", index=False)
-    out = train(tmp_path / "data", tmp_path / "m.model", "--shuffle")
-    assert "column 'rich'" not in out
+    assert "column 'rich'" not in train(tmp_path / "data", tmp_path / "m.model", "--shuffle")
     assert kinds_of(tmp_path / "m.model") == {"age": "number", "job": "category", "my code": "category"}
 
 
@@ -261,7 +258,7 @@ def lines(frame, path, without=()):
     return path
 
 
-def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, tmp_path):
+def test_a_key_that_all_lines_lack_is_missing_and_told(done, train, predictions, tmp_path):
     frame = people().astype({"job": object})
     frame.loc[::5, "job"] = None
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
@@ -273,12 +270,11 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, train, predictions, 
     nulls = tmp_path / "nulls.jsonl"
     nulls.write_text("".join(f'{{"age": {age}, "job": null}}\n' for age in frame.age))
     assert predictions(model, nulls)[0] == out
-    status, _, err = run("predict", model, lines(frame, tmp_path / "none.jsonl", ["age", "job"]))
-    assert status == 2 and "columns 'age', 'job' missing" in err
+    none = lines(frame, tmp_path / "none.jsonl", ["age", "job"])
+    assert "columns 'age', 'job' missing" in done("predict", model, none, status=2)[1]
     plain = tmp_path / "bare.csv"
     frame.drop(columns=["job"]).to_csv(plain, index=False)
-    status, _, err = run("predict", model, plain)
-    assert status == 2 and "column 'job' missing" in err
+    assert "column 'job' missing" in done("predict", model, plain, status=2)[1]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])

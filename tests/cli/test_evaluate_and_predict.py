@@ -29,17 +29,16 @@ def model(done, data, tmp_path):
     return path
 
 
-def predicted(run, *arguments, command="predict"):
-    status, out, err = run(command, *arguments)
-    assert status == 0, err
+def predicted(done, *arguments, command="predict"):
+    out, _ = done(command, *arguments)
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
 
 
-def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path):
+def test_ids_come_first_and_as_they_are_written(done, data, model, tmp_path):
     text = data.read_text().splitlines()
     text[3] = text[3].replace(",", ",too,many,", 1)
     (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
-    table = predicted(run, model, tmp_path / "bad.csv", "--id", "id", "--id", "age", "--on-bad-row", "skip")
+    table = predicted(done, model, tmp_path / "bad.csv", "--id", "id", "--id", "age", "--on-bad-row", "skip")
     assert table.column_names[:3] == ["id", "age", "row"]
     assert table["id"].to_pylist() == [f"{k:04}" for k in range(600) if k != 2]
     assert [number - 1 for number in table["row"].to_pylist()] == [int(own) for own in table["id"].to_pylist()]
@@ -52,21 +51,21 @@ def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
 
 
-def test_unreadable_rows_give_no_predictions_and_no_training(run, model, tmp_path):
+def test_unreadable_rows_give_no_predictions_and_no_training(run, done, model, tmp_path):
     (tmp_path / "bad.csv").write_text("age,job,rich\n1,2\n3\n")
     skipped = tmp_path / "bad.csv", "--on-bad-row", "skip"
-    status, out, err = run("predict", model, *skipped)
-    assert status == 0 and len(out.splitlines()) == 1 and "2 rows skipped" in err
+    out, err = done("predict", model, *skipped)
+    assert len(out.splitlines()) == 1 and "2 rows skipped" in err
     for words in ("train", "-t", "rich", "-o", tmp_path / "m"), ("train", "-t", "rich", "-o", "m", "--shuffle"):
         assert "bad.csv: no row could be used: the row has" in run(*words, *skipped)[2]
     assert "bad.csv: no row could be used: the row has" in run("evaluate", model, *skipped)[2]
 
 
-def test_the_strongest_terms_are_written_and_the_others_summed(run, data, model, tmp_path):
+def test_the_strongest_terms_are_written_and_the_others_summed(done, data, model, tmp_path):
     (tmp_path / "few.csv").write_text("age,job\n30,cook\n31,pilot\n30,clerk\n")  # of which the job tells more
 
     def explained(*options):
-        return predicted(run, model, tmp_path / "few.csv", *options, command="explain").to_pandas()
+        return predicted(done, model, tmp_path / "few.csv", *options, command="explain").to_pandas()
 
     whole, one, none = explained(), explained("--top", 1), explained("--top", 0)
     assert [*one.columns] == ["prediction", "class", "margin", "(constant)", "job", "(other)"]
@@ -74,20 +73,20 @@ def test_the_strongest_terms_are_written_and_the_others_summed(run, data, model,
     assert one["(other)"].tolist() == whole["age"].tolist()
     assert none["(other)"].tolist() == pytest.approx((whole["age"] + whole["job"]).tolist())
     assert whole["margin"].tolist() == pytest.approx((none["(constant)"] + none["(other)"]).tolist())
-    status, _, err = run("explain", model, "-", "--top", 1, stdin=b"age,job\n30,cook\n")
-    assert status == 2 and "leave --top out" in err
+    _, err = done("explain", model, "-", "--top", 1, stdin=b"age,job\n30,cook\n", status=2)
+    assert "leave --top out" in err
 
 
-def test_a_threshold_moves_the_prediction_only(run, data, model):
-    plain, moved = predicted(run, model, data), predicted(run, model, data, "--threshold", 0.2)
+def test_a_threshold_moves_the_prediction_only(done, data, model):
+    plain, moved = predicted(done, model, data), predicted(done, model, data, "--threshold", 0.2)
     p = plain["probability[yes]"].to_numpy()
     assert [own == "yes" for own in moved["prediction"].to_pylist()] == (p >= 0.2).tolist()
     assert moved["probability[yes]"] == plain["probability[yes]"]
     assert moved["prediction"] != plain["prediction"]
-    highest = predicted(run, model, data, "--threshold", p.max())["prediction"].to_pylist()
+    highest = predicted(done, model, data, "--threshold", p.max())["prediction"].to_pylist()
     assert highest.count("yes") == (p == p.max()).sum()
     for wrong in (("--threshold", 1.5), ("--top", 0)):
-        assert run("predict", model, data, *wrong)[0] == 2
+        done("predict", model, data, *wrong, status=2)
 
 
 def test_each_line_is_answered_before_the_next_one_comes(run, data, model, tmp_path):

@@ -46,27 +46,24 @@ def model(done, data):
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])  # which has a bar
-def test_training_and_comparing(run, data, model, monkeypatch, is_terminal):
+def test_training_and_comparing(done, data, model, monkeypatch, is_terminal):
     if is_terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")
-    status, _, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER)
-    assert status == 0 and shows(err, TARGET, *CLASSES.values())
+    assert shows(done("train", data, "-t", TARGET, "-o", model, *LEARNER)[1], TARGET, *CLASSES.values())
     plot = data.parent / "[i]plot.svg"
-    status, _, err = run("learners", data, "-t", TARGET, *LEARNER, "--plot", plot)
-    assert status == 0 and (is_terminal or f"'{TARGET}'" in err) and plot.read_bytes()
+    _, err = done("learners", data, "-t", TARGET, *LEARNER, "--plot", plot)
+    assert (is_terminal or f"'{TARGET}'" in err) and plot.read_bytes()
 
 
-def test_predictions_and_their_explanations(run, done, data, model):
+def test_predictions_and_their_explanations(done, data, model):
     output = data.parent / "[red]out.parquet"
-    status, _, err = run("predict", model, data, "-o", output)
-    assert status == 0 and str(output) in err
+    assert str(output) in done("predict", model, data, "-o", output)[1]
     names = parquet.read_table(output).column_names
     assert names == ["prediction", *(f"probability[{label}]" for label in CLASSES.values())]
-    status, _, err = run("explain", model, data, "-o", output, "--class", CLASSES["no"])
-    assert status == 0 and str(output) in err
+    assert str(output) in done("explain", model, data, "-o", output, "--class", CLASSES["no"])[1]
     assert {NUMBER, CATEGORY, DATE} <= set(parquet.read_table(output).column_names)
     for words in (("evaluate", model, data), ("certify", model)):
-        _, err = done(*words)
+        done(*words)
 
 
 def test_what_a_model_has_learned(run, done, data, model):
@@ -76,7 +73,7 @@ def test_what_a_model_has_learned(run, done, data, model):
     assert json.loads(run("inspect", model, "--json", "--top", 0)[1])["classes"] == list(CLASSES.values())
 
 
-def test_errors(run, data, model, tmp_path):
+def test_errors(done, data, model, tmp_path):
     lacking = data.parent / "lacking.parquet"
     parquet.write_table(parquet.read_table(data).drop_columns([CATEGORY]), lacking)
     for words, *names in (
@@ -86,5 +83,4 @@ def test_errors(run, data, model, tmp_path):
         (("inspect", model, "--class", "[/nobody]"), "[/nobody]"),
         (("evaluate", model, lacking), repr(CATEGORY)),
     ):
-        status, _, err = run(*words)
-        assert status == 2 and shows(err, *names)
+        assert shows(done(*words, status=2)[1], *names)

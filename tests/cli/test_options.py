@@ -68,7 +68,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("values", "problem"), WRONG, ids=lambda part: str(part)[:30])
-def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, values, problem):
+def test_values_that_cannot_be_are_one_error_at_both_doors(done, data, tmp_path, values, problem):
     with pytest.raises(ModelError, match=problem):
         Plan(**values)
     with pytest.raises(ModelError, match=problem):
@@ -76,8 +76,8 @@ def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, 
     if values in ({"shuffle": 1}, {"target": 3}) or values.keys() & set(OF_PYTHON):
         return  # words are texts, and a switch has none
     words = [word for name, value in values.items() for word in words_of(name, value)]
-    status, _, err = run("train", data, *words, "-o", tmp_path / "m")
-    assert status == 2 and "`" not in err.replace("Try '", "") and option(next(iter(values))) in err
+    _, err = done("train", data, *words, "-o", tmp_path / "m", status=2)
+    assert "`" not in err.replace("Try '", "") and option(next(iter(values))) in err
 
 
 REFUSED = [

@@ -31,10 +31,8 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
     csv.write_csv(pa.table(stream()), data)
     out, _ = done("train", data, "-t", "y", "-o", model, *learner, "--json")
     line = " ".join(out.split())
-    match = re.search(
-        r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on", line
-    )
-    row, file, place, loss, rows, before = match.groups()
+    told = r"rose at about row ([\d,]+) \((\S+), row (\d+)\): ([\d.]+) on (\d+) rows from there, ([\d.]+) on"
+    row, file, place, loss, rows, before = re.search(told, line).groups()
     assert file == str(data) and abs(int(place) - 1501) < 20 and row.replace(",", "") == place
     assert float(before) == pytest.approx(0.49, abs=0.03) and 1.0 < float(loss) < 2.0 and int(rows) < 100
     assert "a test of level 0.001" in line

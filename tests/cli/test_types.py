@@ -43,8 +43,8 @@ def columns(run, model):
     return {column["name"]: column["kind"] for column in found["columns"]}
 
 
-def train(run, data, model, *options, stdin=b""):
-    return run("train", data, "-t", "y", "-o", model, *LEARNER, *options, stdin=stdin)
+def train(run, data, model, *options, **how):
+    return run("train", data, "-t", "y", "-o", model, *LEARNER, *options, **how)
 
 
 def dates(k):
@@ -75,17 +75,16 @@ def test_types_come_from_places_all_over_a_file(run, done, tmp_path, small_sampl
     assert len(done("predict", model, data)[0].splitlines()) == N + 1
 
 
-def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):
+def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, done, tmp_path, small_samples, monkeypatch):
     data = write(tmp_path / "d.csv", lambda k: "" if k < 400 else k % 7)
     models = []
     for block in (300, 4096, 1 << 21):
         monkeypatch.setattr(tables, "Options", partial(Options, block_size=block))
-        status, out, err = train(run, "-", tmp_path / "m", stdin=data.read_bytes())
-        assert status == 0 and "z (from row 401 on)" in out, err
+        assert "z (from row 401 on)" in train(done, "-", tmp_path / "m", stdin=data.read_bytes())[0]
         models.append((tmp_path / "m").read_bytes())
     assert models[1:] == models[:-1] and columns(run, tmp_path / "m") == {"x": "number", "z": "number"}
-    status, _, err = train(run, "-", tmp_path / "m", stdin=data.read_bytes() + b"1,word,no\n")
-    assert status == 2 and "row 601, column 'z': 'word' is not a number" in err
+    _, err = train(done, "-", tmp_path / "m", stdin=data.read_bytes() + b"1,word,no\n", status=2)
+    assert "row 601, column 'z': 'word' is not a number" in err
     assert "--na-values" in err and "--categorical z" in err
 
 
@@ -97,50 +96,48 @@ def test_words_that_come_late_in_numbers(run, done, tmp_path, small_samples, mon
     told = "column 'z': '-' is taken for a missing value (2 rows, the first: standard input, row 491); --categorical z"
     assert told in out and columns(run, tmp_path / "m")["z"] == "number"
     word = dash.replace(b",-,", b",unknown,")
-    status, _, err = train(run, "-", tmp_path / "m", stdin=word)
-    assert status == 2 and "row 491, column 'z': 'unknown'" in err and "--na-values" in err and "--categorical z" in err
-    assert train(run, "-", tmp_path / "n", "--na-values", "unknown", stdin=word)[0] == 0
+    _, err = train(done, "-", tmp_path / "m", stdin=word, status=2)
+    assert "row 491, column 'z': 'unknown'" in err and "--na-values" in err and "--categorical z" in err
+    train(done, "-", tmp_path / "n", "--na-values", "unknown", stdin=word)
     assert columns(run, tmp_path / "n")["z"] == "number"
-    assert train(run, "-", tmp_path / "n", "--categorical", "z", stdin=word)[0] == 0
-    status, out, _ = train(run, "-", tmp_path / "n", "--on-bad-row", "skip", stdin=word)
-    assert status == 0 and "598" in out
+    train(done, "-", tmp_path / "n", "--categorical", "z", stdin=word)
+    assert "598" in train(done, "-", tmp_path / "n", "--on-bad-row", "skip", stdin=word)[0]
 
 
 # -- files that write numbers otherwise
 
 
-def predictions(run, model, data, *options):
-    status, out, err = run("predict", model, data, *options)
-    assert status == 0, err
+def predictions(done, model, data, *options):
+    out, err = done("predict", model, data, *options)
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
-def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):
+def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(done, tmp_path):
     model, data = tmp_path / "m", tmp_path / "d.csv"
     prices, taxes = rng.lognormal(7.0, 1.0, N).round(2), (rng.random(N) * 10).round(1)
     rows = [f"{price};{tax};{label}\n" for price, tax, label in zip(prices, taxes, LABELS, strict=True)]
     data.write_text("price;tax;y\n" + "".join(rows))
-    assert train(run, data, model)[0] == 0
+    train(done, data, model)
     plain, continental, alone = tmp_path / "plain.csv", tmp_path / "continental.csv", tmp_path / "alone.csv"
     plain.write_text("price;tax\n1868;1.5\n2411;2.25\n")
     continental.write_text("price;tax\n1.868;1,5\n2.411;2,25\n")
     alone.write_text("price;tax\n1.868;2\n2.411;3\n")
-    expected, notes = predictions(run, model, plain)
+    expected, notes = predictions(done, model, plain)
     assert notes == []
-    found, notes = predictions(run, model, continental)
+    found, notes = predictions(done, model, continental)
     assert found == expected and len(notes) == 2
     assert "column 'price': numbers are read as 1.234,5, where training had them as 1234.5 (2 rows" in notes[0]
-    of_points, notes = predictions(run, model, alone)  # both fit: as in training
+    of_points, notes = predictions(done, model, alone)  # both fit: as in training
     assert of_points != expected and notes == []
-    status, out, err = run("predict", model, "-", stdin=continental.read_bytes())
-    assert status == 0 and "price': numbers are read as 1.234,5" in err
+    out, err = done("predict", model, "-", stdin=continental.read_bytes())
+    assert "price': numbers are read as 1.234,5" in err
     assert csv.read_csv(io.BytesIO(out.encode())).to_pydict() == expected
     late = b"price;tax\n" + b"1868;1.5\n" * 3000 + b"1868;1,5\n"
-    status, _, err = run("predict", model, "-", "--on-bad-row", "skip", stdin=late)
-    assert status == 0 and "row 3001, column 'tax': '1,5' is not a number (--decimal and --thousands" in err
-    of_thousands, notes = predictions(run, model, alone, "--decimal", ",", "--thousands", ".")
+    _, err = done("predict", model, "-", "--on-bad-row", "skip", stdin=late)
+    assert "row 3001, column 'tax': '1,5' is not a number (--decimal and --thousands" in err
+    of_thousands, notes = predictions(done, model, alone, "--decimal", ",", "--thousands", ".")
     alone.write_text("price;tax\n1868;2\n2411;3\n")
-    assert of_thousands == predictions(run, model, alone)[0] and notes == []
+    assert of_thousands == predictions(done, model, alone)[0] and notes == []
 
 
 def test_a_resumed_training_counts_odd_rows_as_one_that_was_not(tmp_path, monkeypatch):
@@ -181,23 +178,23 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features
     assert {column["name"]: column["why"] for column in found["columns"]}["zip"] == "named by categorical"
     assert "named by date, %Y%m%d" in done("inspect", tmp_path / "m", "--top", 0)[0]
-    table, _ = predictions(run, tmp_path / "m", data)
+    table, _ = predictions(done, tmp_path / "m", data)
     first = csv.read_csv(data, convert_options=csv.ConvertOptions(column_types={"zip": pa.string()}))
     parquet.write_table(first, tmp_path / "d.parquet")  # the same values, some of them with types
-    assert predictions(run, tmp_path / "m", tmp_path / "d.parquet")[0] == table
+    assert predictions(done, tmp_path / "m", tmp_path / "d.parquet")[0] == table
     for options, *told in (
         (("--numeric", "amount"), "'gone' is not a number", "--na-values", "row 4"),
         (("--date", "zip=%d.%m.%Y"), "'zip'"),
         (("--numeric", "amont"), "did you mean 'amount'"),
     ):
-        status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *LEARNER, "-q", *options)
-        assert status == 2 and all(words in err for words in told)
+        _, err = done("train", data, "-t", "y", "-o", tmp_path / "m", *LEARNER, "-q", *options, status=2)
+        assert all(words in err for words in told)
 
 
-def test_a_bad_value_does_not_change_the_notation(run, done, tmp_path):
+def test_a_bad_value_does_not_change_the_notation(done, tmp_path):
     data, model, rows = tmp_path / "d.csv", tmp_path / "m", [f"{k},{LABELS[k]}" for k in range(N)]
     data.write_text("\n".join(["age,y", *rows]) + "\n")
     done("train", data, "-t", "y", "-o", model, *LEARNER, "-q")
     data.write_text("\n".join(["age,y", "old,no", *rows]) + "\n")
-    status, _, err = run("predict", model, data, "--on-bad-row", "skip")
-    assert status == 0 and err.startswith("1 row skipped, the first:") and "are read as" not in err, err
+    _, err = done("predict", model, data, "--on-bad-row", "skip")
+    assert err.startswith("1 row skipped, the first:") and "are read as" not in err, err

@@ -1,7 +1,5 @@
 """The bitcode in the package: made of the sources as they stand, of all of them, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.pool.rows import bytes_of
 from tunefree.core.errors import ModelError
 from tunefree.core.part import (
     FIXED,
@@ -94,7 +95,7 @@ def test_a_file_has_its_declared_parts_and_is_checked():
     check_arrays(arrays, declared, {})
     again = Sums()
     restored(again, "", arrays, header)
-    assert again.others[0].units.dtype == "f8" and state_of(again) == state_of(sums)
+    assert again.others[0].units.dtype == "f8" and bytes_of(again) == bytes_of(sums)
     with pytest.raises(ModelError, match="rows is 'x'"):
         declared_arrays(Sums, header | {"rows": "x"})
     with pytest.raises(ModelError, match="others.0.rows is missing"):
@@ -104,11 +105,6 @@ def test_a_file_has_its_declared_parts_and_is_checked():
         check_arrays({"starts": np.zeros(0, int), "points": np.zeros(0)}, kinds, {})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):
         restored(again, "", arrays | {"inner.sums": np.ones(3)}, header)
-
-
-def state_of(part):
-    arrays, header = part.save_state()
-    return {name: (array.dtype, array.tobytes()) for name, array in arrays.items()}, json.dumps(header)
 
 
 def parts_in(value):
@@ -186,7 +182,7 @@ def test_each_part_has_its_declared_fields(learned):
 def test_each_part_is_copied(learned):
     for part in each_part(learned):
         other = part.copied()
-        assert state_of(other) == state_of(part)
+        assert bytes_of(other) == bytes_of(part)
         for name, declared in part.fields_of_part.items():
             before = vars(part).get(name)
             if declared.role == LEARNED and isinstance(before, np.ndarray) and before.size:
@@ -203,7 +199,7 @@ def test_each_model_is_restored_and_goes_on(learned):
         arrays, header = model.save_state()
         saved = {name: np.array(array) for name, array in arrays.items()}, json.loads(json.dumps(header))
         again = restored_model(*saved)
-        assert state_of(again) == state_of(model)
+        assert bytes_of(again) == bytes_of(model)
         np.testing.assert_array_equal(model.predict(X), again.predict(X))
         np.testing.assert_array_equal(model.predict(X), published(model).predict(X))
 

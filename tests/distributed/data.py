@@ -28,9 +28,8 @@ def people(n=1200, seed=0):
     """Rows of a number, a category with rare values, and a class that depends on both."""
     random = np.random.default_rng(seed)
     age = random.normal(40.0, 12.0, n)
-    job = random.choice(
-        ["clerk", "cook", "pilot", *(f"rare{k}" for k in range(20))], n, p=[0.4, 0.3, 0.2, *[0.005] * 20]
-    )
+    jobs = ["clerk", "cook", "pilot", *(f"rare{k}" for k in range(20))]
+    job = random.choice(jobs, n, p=[0.4, 0.3, 0.2, *[0.005] * 20])
     margin = 0.1 * (age - 40.0) + np.where(job == "pilot", 2.0, -0.5)
     rich = np.where(random.random(n) < 1.0 / (1.0 + np.exp(-margin)), "yes", "no")
     return pa.table({"age": age, "job": job, "rich": rich})

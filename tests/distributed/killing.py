@@ -22,11 +22,10 @@ STAGES = ("read", "prepare", "start", "shard", "join")
 
 @contextmanager
 def processes(n_workers, **settings):
-    """A client of a cluster of real processes, forked from one that has learned before."""
+    """A client of a cluster of real processes, forked from one that has imported what they need."""
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         get_mp_context()  # which says what is to be imported before workers are forked
-        before = ["distributed", "tests.distributed.learned_before"]
-        multiprocessing.get_context("forkserver").set_forkserver_preload(before)
+        multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", "tests.distributed.data"])
         usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
         with distributed.LocalCluster(**usual, **settings) as cluster, distributed.Client(cluster) as client:
             assert len(cluster.workers) == n_workers

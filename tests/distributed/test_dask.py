@@ -118,20 +118,18 @@ def test_a_client_that_was_killed_goes_on(client, tmp_path, latest):
         train(client, str(path), target="job", shard_rows=1, checkpoint=checkpoint, resume=True)
 
 
-def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
+def test_the_command_line_learns_on_a_cluster_that_is_there(done, tmp_path, monkeypatch):
     monkeypatch.setitem(training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
         options = ["--workers", cluster.scheduler_address, "--resume"]
-        status, out, err = run("train", path, "-t", "rich", "-o", model, *options)
-    assert status == 0 and "progressive log-loss" in out
+        out, err = done("train", path, "-t", "rich", "-o", model, *options)
+    assert "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = learned(path)
-    assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
-    status, out, _ = run("certify", model)
-    assert status == 0 and "each predicted before it was learned" in out
+    assert Trained.load(model).model.save_state()[1] == learned(path).model.save_state()[1]
+    assert "each predicted before it was learned" in done("certify", model)[0]
 
 
 @pytest.mark.slow
@@ -150,8 +148,6 @@ def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
     with parquet.ParquetWriter(tmp_path / "many.parquet", some.schema) as writer:
         for _ in range(40):
             writer.write_table(some)
-    with (
-        processes(1, memory_limit="600MB") as client,
-        pytest.raises(ModelError, match="3 workers died .* want of memory.*shard_rows"),
-    ):
+    told = "3 workers died .* want of memory.*shard_rows"
+    with processes(1, memory_limit="600MB") as client, pytest.raises(ModelError, match=told):
         train(client, str(tmp_path / "many.parquet"), target="y", shard_rows=10**7)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.distributed.data import Here, csv_of, learned, parquet_of, people, shards
+from tests.workflows.test_training import model_bytes
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import rows as shard_rows
@@ -66,10 +67,8 @@ def test_a_long_row_group_is_cut_into_equal_parts(tmp_path, monkeypatch):
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
-    table = people(300).append_column(
-        "note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
-    )
-    path = csv_of(tmp_path, table)
+    notes = pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])
+    path = csv_of(tmp_path, people(300).append_column("note", notes))
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
@@ -131,9 +130,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, mon
     whole = learned(path, plan, tell=lines.append, cut=Cut(1, 2048), skips=True)
     rest = training.learn(Here(), training.Parts(others, [[] for _ in others]), plan, lines.append)
     assert lines[0] == f"skipped: {problem}" and 200 < whole.progress.progressive[0].rows < 300
-    for name, part in (("whole", whole), ("rest", rest)):
-        part.save(tmp_path / name)
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "rest").read_bytes()
+    assert model_bytes(whole, tmp_path / "m") == model_bytes(rest, tmp_path / "m")
 
 
 def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):

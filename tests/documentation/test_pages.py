@@ -83,9 +83,8 @@ def test_options_that_pages_name_exist():
             lines = [line.rstrip(" |").rpartition(" | ")[2] if line.startswith("|") else line for line in lines]
         text = "\n".join(lines)
         named = {name for code in re.findall(r"`([^`\n]+)`", text) for name in re.findall(r"^--([a-z-]+)", code)}
-        named |= {
-            name for call in re.findall(r"tunefree \w+ [^`\n]*", text) for name in re.findall(r" --([a-z-]+)", call)
-        }
+        calls = re.findall(r"tunefree \w+ [^`\n]*", text)
+        named |= {name for call in calls for name in re.findall(r" --([a-z-]+)", call)}
         assert named <= known, (path, named - known)
 
 
@@ -99,9 +98,8 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     """In its quick form: no page is executed."""
     pytest.importorskip("material")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path / "site"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"TUNEFREE_SITE": "quick"}, capture_output=True, text=True
-    )
+    environment = os.environ | {"TUNEFREE_SITE": "quick"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     reference = tmp_path / "site" / "reference"
     assert 'id="tunefree-serve"' in (reference / "commands.html").read_text()

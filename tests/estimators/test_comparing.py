@@ -63,9 +63,8 @@ def test_labels_of_any_kind(labels):
 
 def test_weights_and_groups_count():
     weight = np.append(np.ones(200), np.zeros(100))
-    weighed = tunefree.compare(
-        LogisticRegression(), X, Y, [DummyClassifier()], sample_weight=weight, groups=np.arange(300) // 3, peers=False
-    )
+    options = {"sample_weight": weight, "groups": np.arange(300) // 3, "peers": False}
+    weighed = tunefree.compare(LogisticRegression(), X, Y, [DummyClassifier()], **options)
     assert (weighed.rows, weighed.groups) == (200, 67)
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 import tunefree
 from tests.estimators.test_pool import scores
+from tests.workflows.test_classes import rows
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.errors import DataWarning
 from tunefree.estimators.model_file import labels_of
@@ -75,8 +76,7 @@ def test_columns_that_come_later_are_learned(cls, begin, tmp_path):
     assert model.feature_names_in_.tolist() == ["a", "b", "k"]
     assert model.score(frame, y) > (0.8 if hasattr(model, "classes_") else 0.2)
     model.save(tmp_path / "model")
-    loaded = tunefree.load(tmp_path / "model")
-    assert (loaded.predict(frame) == model.predict(frame)).all()
+    assert (tunefree.load(tmp_path / "model").predict(frame) == model.predict(frame)).all()
     model.partial_fit(first[:20], y[:20]).predict(first)  # without them again
 
 
@@ -130,10 +130,10 @@ def test_gaps_mean_the_same_however_they_are_written(estimator):
         model = fit(estimator(), np.copy)
         for name, form in FORMS.items():
             other = fit(estimator(), form)
-            for rows in (X, np.nan_to_num(X)):
-                expected = scores(model, rows)
-                np.testing.assert_array_equal(scores(other, form(rows)), expected, err_msg=name)
-                np.testing.assert_array_equal(scores(model, form(rows)), expected, err_msg=name)
+            for some in (X, np.nan_to_num(X)):
+                expected = scores(model, some)
+                np.testing.assert_array_equal(scores(other, form(some)), expected, err_msg=name)
+                np.testing.assert_array_equal(scores(model, form(some)), expected, err_msg=name)
 
 
 def test_a_gap_where_none_was_learned_is_told():
@@ -143,27 +143,23 @@ def test_a_gap_where_none_was_learned_is_told():
     model = tunefree.TuneFreeClassifier().fit(whole, labels)
     with warnings.catch_warnings(action="error"):
         model.predict(whole)
-    rows = whole[np.arange(33_000) % len(whole)]  # more than are encoded at a time
-    rows[[0, -1], 0] = np.nan
-    rows[:3, 2] = np.nan
-    with pytest.warns(
-        DataWarning, match=r"missing in 'x0' .2 rows., and none was in the rows that were learned"
-    ) as told:
-        model.predict_proba(rows)
+    many = whole[np.arange(33_000) % len(whole)]  # more than are encoded at a time
+    many[[0, -1], 0] = np.nan
+    many[:3, 2] = np.nan
+    missing = r"missing in 'x0' .2 rows., and none was in the rows that were learned"
+    with pytest.warns(DataWarning, match=missing) as told:
+        model.predict_proba(many)
     assert len(told) == 1 and "x2" not in str(told[0].message)
     with warnings.catch_warnings(action="error"):
-        model.partial_fit(rows[-6:], labels[:6]).predict(rows)  # now there is one that was learned
+        model.partial_fit(many[-6:], labels[:6]).predict(many)  # now there is one that was learned
     table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     with pytest.warns(DataWarning, match="'age'"):
         tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
 
 
-def noisy(n=1200, odd=(700,)):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2))
-    y = np.where(X[:, 0] + rng.normal(size=n) > 0, "yes", "no").astype("U3")
-    y[list(odd)] = "goo"
-    return X, y
+def noisy(odd=(700,)):
+    table = rows(odd=odd)
+    return table["x"][:, None], table["label"]
 
 
 def test_a_warning_names_the_rows_of_a_rare_class_unless_classes_are_given():

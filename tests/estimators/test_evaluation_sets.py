@@ -48,9 +48,8 @@ def test_a_set_changes_nothing(model, y, options, tmp_path):
 
 def test_the_last_loss_is_the_loss_of_the_model_and_is_printed(capsys):
     sets = [(X[SET], LABELS[SET]), (X[LEARNED], LABELS[LEARNED])]
-    model = TuneFreeClassifier(verbose=True).fit(
-        X[LEARNED], LABELS[LEARNED], eval_set=sets, eval_names=["new", "old"], eval_sample_weight=[WEIGHTS, None]
-    )
+    options = {"eval_set": sets, "eval_names": ["new", "old"], "eval_sample_weight": [WEIGHTS, None]}
+    model = TuneFreeClassifier(verbose=True).fit(X[LEARNED], LABELS[LEARNED], **options)
     last = model.history().to_pandas().iloc[-1]
     assert last["rows"] == N
     *before, line = capsys.readouterr().out.splitlines()
@@ -79,14 +78,13 @@ def test_a_regressor_has_the_loss_that_it_learns(loss, y, of_loss):
 
 def test_exposures_of_a_set_make_rates():
     years = 1.0 + np.arange(N + NEW) % 3
-    model = TuneFreeRegressor(loss="poisson").fit(
-        X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]), eval_exposure=[years[SET]]
-    )
+    learned = {"X": X[LEARNED], "y": COUNTS[LEARNED], "exposure": years[LEARNED], "eval_set": (X[SET], COUNTS[SET])}
+    model = TuneFreeRegressor(loss="poisson").fit(**learned, eval_exposure=[years[SET]])
     rates, predicted = COUNTS[SET] / years[SET], model.predict(X[SET])
     expected = np.average(np.abs(rates - predicted), weights=years[SET])
     assert model.history()["valid_0_error"].to_pylist()[-1] == pytest.approx(expected)
     with pytest.raises(ValueError, match="pass eval_exposure"):
-        model.fit(X[LEARNED], COUNTS[LEARNED], exposure=years[LEARNED], eval_set=(X[SET], COUNTS[SET]))
+        model.fit(**learned)
 
 
 def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):

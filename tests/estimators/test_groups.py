@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core import threads
 from tunefree.pool.groups import digests
-from tunefree.pool.model import Model
 
 of_both = pytest.mark.parametrize("cls", [TuneFreeClassifier, TuneFreeRegressor])
 RNG = np.random.default_rng(0)
@@ -22,29 +21,16 @@ Y = (X[:, 0] + 0.5 * RNG.normal(size=120) > 0) * 1
 PEOPLE = np.array([f"person {k}" for k in RNG.integers(0, 15, 120)])
 
 
-@pytest.fixture
-def learned(monkeypatch):
-    """The groups of the blocks that a model is told to learn."""
-    blocks, learn = [], Model.learn
-
-    def noted(model, X, y, weight, again=False, groups=None, mass=None):
-        blocks.append(groups)
-        return learn(model, X, y, weight, again, groups, mass)
-
-    monkeypatch.setattr(Model, "learn", noted)
-    return blocks
-
-
 def runs(groups):
     """The first of each run of equal groups."""
     return groups[np.append(True, groups[1:] != groups[:-1])].tolist()
 
 
 @of_both
-def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned):
+def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned_groups):
     cls(random_state=1).fit(X, Y, groups=PEOPLE)
     cls(random_state=2).fit(X, Y, groups=PEOPLE)
-    first, second = map(runs, learned)
+    first, second = map(runs, learned_groups)
     assert sorted(first) == sorted(second) == sorted(set(digests(PEOPLE).tolist()))
     assert first != second
 
@@ -53,16 +39,15 @@ def test_groups_are_passed_in_turn_in_an_order_that_is_drawn(cls, learned):
 def test_the_model_does_not_depend_on_how_rows_are_ordered(cls):
     fitted = cls().fit(X, Y, groups=PEOPLE)
     order = np.random.default_rng(1).permutation(120)
-    other = cls().fit(X[order], Y[order], groups=PEOPLE[order])
-    assert other.predict(X).tobytes() == fitted.predict(X).tobytes()
+    assert cls().fit(X[order], Y[order], groups=PEOPLE[order]).predict(X).tobytes() == fitted.predict(X).tobytes()
 
 
 @of_both
-def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned):
+def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned_groups):
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), cls().set_fit_request(groups=True))
         cross_validate(pipeline, X, Y, params={"groups": PEOPLE}, cv=GroupKFold(3), error_score="raise")
-    of_folds = [set(groups.tolist()) for groups in learned]
+    of_folds = [set(groups.tolist()) for groups in learned_groups]
     assert len(of_folds) == 3 and all(len(known) == 10 for known in of_folds)
 
 

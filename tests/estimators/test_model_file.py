@@ -46,10 +46,14 @@ def outputs(estimator, rows):
     return [np.asarray(getattr(estimator, name)(rows)) for name in names if hasattr(estimator, name)]
 
 
+FITTED = ("classes_", "n_features_in_", "feature_names_in_", "t_", "n_iter_", "progressive_loss_", "coefficients_")
+FITTED += ("coef_", "intercept_", "dual_coef_", "gamma_", "eta_", "theta_")
+
+
 def assert_same(one, other, rows):
     for left, right in zip(outputs(one, rows), outputs(other, rows), strict=True):
         assert left.dtype == right.dtype and left.tolist() == right.tolist()
-    for name in ("classes_", "n_features_in_", "feature_names_in_", "t_", "n_iter_", "progressive_loss_"):
+    for name in FITTED:
         assert hasattr(one, name) == hasattr(other, name), name
         if hasattr(one, name):
             assert np.array_equal(getattr(one, name), getattr(other, name)), name

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -41,7 +41,7 @@ def said(model, X):
     """All that a model says of rows and of itself, to compare bit for bit."""
     said = [model.predict(X), *(model.selection_.to_pydict().values() if type(model) in POOLS else [])]
     said += [model.coef_, model.intercept_] if hasattr(model, "coef_") else []
-    return [*said, model.decision_function(X)] if hasattr(model, "decision_function") else said
+    return [*said, model.decision_function(X), model.predict_proba(X)] if hasattr(model, "predict_proba") else said
 
 
 def scores(model, X):
@@ -59,9 +59,10 @@ def assert_same(one, other, X):
     seed=seeds,
     n_classes=st.integers(2, 4),
     cuts=st.lists(st.integers(0, 80), max_size=5),
-    kind=st.sampled_from(["dense", "sparse", "averaged"]),
+    kind=st.sampled_from(["dense", "sparse", "averaged", "calibrated"]),
     weighted=st.booleans(),
 )
+@example(seed=0, n_classes=3, cuts=[7, 30], kind="calibrated", weighted=True)
 def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, kind, weighted):
     X, y = table(80, 3, n_classes, seed, 0.3)
     X = sparse.csr_array(X) if kind == "sparse" else X
@@ -69,6 +70,7 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, kind, wei
     weight[0] = 1.0
     known = {"classes": np.unique(y)} if hasattr(cls, "predict_proba") else {}
     options = {"average": kind == "averaged"} if cls in LINEAR else {}
+    options |= {"loss": "hinge"} if kind == "calibrated" and cls is ScInOLClassifier else {}
     whole = cls(**options, **(STREAM if cls in LINEAR else {"shuffle": False})).fit(X, y, weight)
     parts = cls(**options)
     for start, stop in pairwise(sorted({0, 80, *cuts})):
@@ -167,8 +169,7 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     model = ScInOLClassifier(**STREAM).fit(X, y)
     losses = [np.log(2.0)]
     for i in range(1, 50):
-        so_far = ScInOLClassifier().partial_fit(X[:i], y[:i], classes=[0, 1])
-        shown = so_far.partial_fit(X[i : i + 1], y[i : i + 1])
+        shown = ScInOLClassifier().partial_fit(X[:i], y[:i], classes=[0, 1]).partial_fit(X[i : i + 1], y[i : i + 1])
         losses.append(shown.progressive_loss_ * (i + 1) - sum(losses))
     np.testing.assert_allclose(model.progressive_loss_, np.mean(losses))
     weight = np.linspace(0.0, 3.0, 50)

@@ -25,9 +25,8 @@ from tunefree import CurveDisplay, TuneFreeClassifier, TuneFreeRegressor
 
 RNG = np.random.default_rng(0)
 N = 200
-X = pd.DataFrame(
-    {"size": RNG.normal(size=N), "noise": RNG.normal(size=N), "town": RNG.choice(["Bath", "Ely", None], N)}
-)
+X = pd.DataFrame({"size": RNG.normal(size=N), "noise": RNG.normal(size=N)})
+X["town"] = RNG.choice(["Bath", "Ely", None], N)
 NUMBERS = 2.0 * X["size"].to_numpy() + 2.0 * (X["town"] == "Ely").to_numpy()
 LABELS = pd.Series(np.where(NUMBERS + 0.2 * RNG.normal(size=N) > 1.0, "yes", "no"), name="rich")
 MODEL = TuneFreeClassifier()
@@ -58,9 +57,8 @@ def test_a_tool_takes_frames(tool):
 
 
 def test_cross_validation_takes_frames_groups_and_metrics():
-    scores = cross_validate(
-        MODEL, X, LABELS, cv=GroupKFold(2), groups=np.arange(N) // 4, scoring=["roc_auc", "neg_log_loss"]
-    )
+    metrics = ["roc_auc", "neg_log_loss"]
+    scores = cross_validate(MODEL, X, LABELS, cv=GroupKFold(2), groups=np.arange(N) // 4, scoring=metrics)
     assert scores["test_roc_auc"].min() > 0.9 and scores["test_neg_log_loss"].min() > -0.5
     assert cross_val_predict(MODEL, X, LABELS, cv=2, method="predict_proba").shape == (N, 2)
     in_order = cross_validate(TuneFreeRegressor(shuffle=False), X, NUMBERS, cv=TimeSeriesSplit(2))

@@ -77,8 +77,7 @@ def test_a_bundle_contributes_as_the_feature_of_a_row(of_bundles):
     assert np.allclose(contributions.sum(axis=1), margins[:, 1] - margins[:, 0], rtol=1e-9)
     sizes, n_features = np.abs(contributions[:, 1 : 1 + X.shape[1]]), X.shape[1]
     assert len(names) == 1 + n_features
-    of_rows = np.asarray(X.todense()) != 0.0
-    assert sizes[of_rows].sum() > 0.7 * sizes.sum()
+    assert sizes[np.asarray(X.todense()) != 0.0].sum() > 0.7 * sizes.sum()
 
 
 COLUMNS = {
@@ -90,12 +89,8 @@ COLUMNS = {
 
 def trees_of(model):
     """What each generation of trees was born as, by its clock, kind and age."""
-    growth = model.trained_.model.pool.members.growth
-    return {
-        named[:3]: (named[3].model, named[3].keys, named[3].inherited.settings)
-        for named in growth.generations()
-        if named[1] != "linear"
-    }
+    trees = [own for own in model.trained_.model.pool.members.growth.generations() if own[1] != "linear"]
+    return {own[:3]: (own[3].model, own[3].keys, own[3].inherited.settings) for own in trees}
 
 
 @pytest.mark.parametrize("kinds", [("indicators",), ("counts",), tuple(COLUMNS)])
@@ -143,7 +138,6 @@ def test_targets_are_predicted_as_well_as_by_the_shares_and_means_of_each_cell(s
     y = effect + np.random.default_rng(1).normal(size=2000)
     model = TuneFreeRegressor(shuffle=shuffle).fit(X[:1000], y[:1000])
     means = np.bincount(cell[:1000], y[:1000], 25) / np.bincount(cell[:1000], minlength=25)
-    errors = [
-        np.sqrt(np.mean((y[1000:] - predicted) ** 2)) for predicted in (model.predict(X[1000:]), means[cell[1000:]])
-    ]
+    predictions = model.predict(X[1000:]), means[cell[1000:]]
+    errors = [np.sqrt(np.mean((y[1000:] - predicted) ** 2)) for predicted in predictions]
     assert errors[0] < 1.02 * errors[1]

@@ -76,9 +76,8 @@ def test_later_rows_judge_trees_unless_these_lack_a_column_or_all_are_of_a_group
     late = TuneFreeRegressor().partial_fit(X[["a", "b", "c"]][:720], y[:720]).partial_fit(X[720:], y[720:])
     copies = TuneFreeRegressor().partial_fit(X.iloc[np.arange(723) % 200], y[np.arange(723) % 200])
     group = TuneFreeRegressor().partial_fit(X[:60], y[:60], groups=np.ones(60))
-    new, later, cross_validated, nothing = (
-        NewRows.of(model.trained_.model.pool) for model in (TuneFreeRegressor().partial_fit(X, y), copies, late, group)
-    )
+    models = TuneFreeRegressor().partial_fit(X, y), copies, late, group
+    new, later, cross_validated, nothing = (NewRows.of(model.trained_.model.pool) for model in models)
     for part, targets in ((new, y), (later, y[np.arange(723) % 200])):
         assert (len(part.parts), part.learned, part.targets.tolist()) == (1, 362, targets[362:].tolist())
     np.testing.assert_array_equal(new.matrix, X[362:])

@@ -4,8 +4,6 @@ Each target runs in a process of its own, so that one that dies tells which inpu
 what was compiled for ever new combinations stays. Files are in memory where the machine has a place for them.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys
@@ -23,6 +21,7 @@ from tests.fuzz import kills, models, numbers, readers
 from tunefree.core.errors import ModelError
 
 FAILURES = Path(__file__).parent / "failures"
+FAILED = 3  # the status of a process in which an input failed
 SLOW = 10.0  # seconds of one input
 WARM = 20  # inputs before those that count, while which code is compiled
 FEW, MANY = 400, 10**9  # inputs of a process: of any combinations, of others
@@ -89,7 +88,7 @@ TARGETS = {
 
 
 def attack(name: str, until: float, seeds: range, reached: Any) -> None:
-    """Try seeds until the time is over; ``reached`` holds the latest of them."""
+    """Try seeds until the time is over; ``reached`` holds the latest of them. The status tells whether one failed."""
     make, argument = TARGETS[name]
     if name in readers.TOKENS:  # of a few rows, which threads only slow down
         pa.set_cpu_count(1)
@@ -99,24 +98,19 @@ def attack(name: str, until: float, seeds: range, reached: Any) -> None:
         of_seed, path = make(argument, Path(folder))
         for seed in range(seeds.start - (1 if name.startswith("kill") else WARM), seeds.start):
             _tried(of_seed, seed)
-        begun = time.monotonic()
+        first = begun = time.monotonic()
         for seed in seeds:
-            if time.monotonic() > until:
+            if begun > until:
                 break
-            reached.value = seed
-            found[_timed(name, of_seed, seed, path)] += 1
-    print(f"{name}: {found.total()} inputs in {time.monotonic() - begun:.0f} s, {dict(found)}", flush=True)
-
-
-def _timed(name: str, of_seed: Any, seed: int, path: Path | None) -> str:
-    """What became of an input; failures are kept."""
-    begun = time.monotonic()
-    found = _tried(of_seed, seed)
-    if time.monotonic() - begun > SLOW and not name.startswith(("any-", "kill")):  # that compile or wait
-        found = "FAILED slow"
-    if found.startswith("FAILED"):
-        _keep(name, seed, path, found)
-    return found
+            reached.value, outcome, before = seed, _tried(of_seed, seed), begun
+            begun = time.monotonic()
+            if begun - before > SLOW and not name.startswith(("any-", "kill")):  # that compile or wait
+                outcome = "FAILED slow"
+            if outcome.startswith("FAILED"):
+                _keep(name, seed, path, outcome)
+            found[outcome] += 1
+    print(f"{name}: {found.total()} inputs in {begun - first:.0f} s, {dict(found)}", flush=True)
+    sys.exit(FAILED if any(outcome.startswith("FAILED") for outcome in found) else 0)
 
 
 def _tried(of_seed: Any, seed: int) -> str:
@@ -143,27 +137,27 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=int(time.time()) * 1000, help="the first seed")
     options = parser.parse_args()
     print(f"seeds from {options.first}", flush=True)
-    names, died, before = options.targets or list(TARGETS), False, set(FAILURES.glob("*"))
-    for name in names:
-        died |= _run(name, 60 * options.minutes / len(names), options.inputs or MANY, options.first)
-    sys.exit(died or bool(set(FAILURES.glob("*")) - before))
+    names, seconds = options.targets or list(TARGETS), 60 * options.minutes
+    failed = [_run(name, seconds / len(names), options.inputs or MANY, options.first) for name in names]
+    sys.exit(any(failed))
 
 
 def _run(name: str, seconds: float, inputs: int, first: int) -> bool:
-    """Attack one target, by one process after the other; whether one of them died."""
-    until, size = time.monotonic() + seconds, FEW if name.startswith("any-") else MANY
+    """Attack one target, by one process after the other; whether an input failed or one of them died."""
+    until, size, failed = time.monotonic() + seconds, FEW if name.startswith("any-") else MANY, False
     for start in range(first, first + inputs, size):
         reached = multiprocessing.Value("q", start)
         asked = name, until, range(start, min(start + size, first + inputs)), reached
         process = multiprocessing.Process(target=attack, args=asked)
         process.start()
         process.join()
-        if process.exitcode:
+        if process.exitcode not in (0, FAILED):
             print(f"{name}: DIED at seed {reached.value} with status {process.exitcode}", flush=True)
             return True
+        failed |= process.exitcode == FAILED
         if time.monotonic() > until:
             break
-    return False
+    return failed
 
 
 if __name__ == "__main__":

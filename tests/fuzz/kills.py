@@ -3,8 +3,6 @@
 Each attempt is a process forked from one that has read and compiled everything, so that most of its time is training.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -49,8 +47,7 @@ def target(suffix: str, folder: Path) -> Any:
 
     def attempt() -> None:
         plan = Plan(target=None if suffix == ".svm" else "y", learner="scinol2", task="classification", passes=2)
-        trained = train(open_source(str(data)), plan, None, checkpoint, EVERY, resume=True)
-        trained.save(output)
+        train(open_source(str(data)), plan, None, checkpoint, EVERY, resume=True).save(output)
         checkpoint.unlink(missing_ok=True)
 
     def run() -> Any:

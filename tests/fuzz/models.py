@@ -163,8 +163,7 @@ def outcome(path: Path, data: Any) -> str:
     try:
         with warnings.catch_warnings(action="ignore"):
             for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else {}):
-                batch = encoder.encode(chunk, False, BadRows(skip=True), False)
-                model.model.predict(batch.rows)
+                model.model.predict(encoder.encode(chunk, False, BadRows(skip=True), False).rows)
             predicted_by(estimator, data)
     except TunefreeError:
         return "refused"

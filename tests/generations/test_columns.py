@@ -176,9 +176,8 @@ def indicators(n=600, n_levels=7, seed=0):
     """A number, indicators of a category, two that conflict, one with missing values."""
     random = np.random.default_rng(seed)
     level = random.integers(0, n_levels, n)
-    X = np.column_stack(
-        [random.normal(size=n), level[:, None] == np.arange(n_levels), level != 3, random.random(n) < 0.5]
-    )
+    is_level = level[:, None] == np.arange(n_levels)
+    X = np.column_stack([random.normal(size=n), is_level, level != 3, random.random(n) < 0.5])
     late = np.where(random.random(n) < 0.1, np.nan, X[:, -1])
     return np.column_stack([X, late]), level
 
@@ -188,16 +187,14 @@ def test_trees_have_the_same_bits_with_and_without_bundles(n_classes):
     X, level = indicators()
     y = X[:, 0] + level % 3
     y = np.digitize(y, [0.5, 1.5][: n_classes - 1]).astype(float) if n_classes else y
-    problem = prepared(
-        Problem(X, np.zeros(X.shape[1], bool), y, np.ones(len(y)), n_classes, None if n_classes else Square())
-    )
+    rows = Problem(X, np.zeros(X.shape[1], bool), y, np.ones(len(y)), n_classes, None if n_classes else Square())
+    problem = prepared(rows)
     binned = problem.binned
     assert binned.exclusive.bundles[1:9].tolist() == [0] * 7 + [-1] and binned.exclusive.n_filled == 5
     none = exclusive_of(binned.codes, np.full(len(binned.codes), 3), binned.bins.is_categorical)
     assert none.n_filled == len(binned.codes)
-    bundled, single = (
-        grow_boosted(problem._replace(binned=part), 3) for part in (binned, binned._replace(exclusive=none))
-    )
+    both = binned, binned._replace(exclusive=none)
+    bundled, single = (grow_boosted(problem._replace(binned=part), 3) for part in both)
     assert len(bundled.nodes) > 100
     assert bundled.nodes.tobytes() == single.nodes.tobytes() and bundled.values.tobytes() == single.values.tobytes()
 

@@ -23,8 +23,7 @@ def of_rows(X, y, n_classes=0, loss=None, **others):
     """A problem of numbers, as growers get it, each row of which is an observation of its own."""
     others = {"weights": np.ones(len(X)), "digests": np.arange(len(X), dtype=np.uint64)} | others
     loss = loss or (None if n_classes else Square())
-    rows = Problem(X, np.zeros(X.shape[1], bool), y, n_classes=n_classes, loss=loss, **others)
-    return prepared(rows)
+    return prepared(Problem(X, np.zeros(X.shape[1], bool), y, n_classes=n_classes, loss=loss, **others))
 
 
 def uniform(n=N, n_columns=6, seed=0):
@@ -97,7 +96,6 @@ def test_rows_judge_by_their_weight():
     is_noise = np.arange(1200) % 2 == 0
     y[is_noise] = 9.0 * np.random.default_rng(2).normal(size=600)
     grower = KINDS["boosted"]
-    chosen = [
-        inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH).settings for few in (1.0, 1e-6)
-    ]
+    weighted = [of_rows(X, y, weights=np.where(is_noise, weight, 1.0)) for weight in (1.0, 1e-6)]
+    chosen = [inherited(grower, rows, 1, RICH).settings for rows in weighted]
     assert chosen[0].leaves == 1.0 < chosen[1].leaves

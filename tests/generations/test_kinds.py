@@ -1,7 +1,5 @@
 """Kinds of generations from outside."""
 
-from __future__ import annotations
-
 from importlib import metadata
 from importlib.metadata import EntryPoint
 

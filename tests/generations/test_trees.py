@@ -98,6 +98,5 @@ def test_what_columns_add_along_paths_sums_up_to_the_values(grown):
     X, values = columns(30, seed=8), grown.values.astype(float)
     means, terms = trees.node_means(grown, columns(40), values), np.zeros((30, 5, grown.n_outputs))
     trees.add_paths(grown, means, X, np.arange(5), terms)
-    leaves = grown.apply(X)[0]
-    assert np.allclose(means[grown.roots].sum(axis=0) + terms.sum(axis=1), values[leaves].sum(axis=1))
+    assert np.allclose(means[grown.roots].sum(axis=0) + terms.sum(axis=1), values[grown.apply(X)[0]].sum(axis=1))
     assert terms[:, 4].any()

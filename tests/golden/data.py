@@ -80,9 +80,8 @@ def counts() -> Data:
     rng = np.random.default_rng(4)
     x, town, years = rng.integers(0, 10, N + NEW), rng.integers(0, 5, N + NEW), rng.uniform(0.1, 2, N + NEW).round(3)
     y = rng.poisson((0.1 + 0.1 * x * (town < 3)) * years).astype(float)
-    return data(
-        "regression", {"x": x, "town": TOWNS[town], "years": years, "y": y}, {"loss": "poisson"}, exposure="years"
-    )
+    table = {"x": x, "town": TOWNS[town], "years": years, "y": y}
+    return data("regression", table, {"loss": "poisson"}, exposure="years")
 
 
 def texts() -> Data:
@@ -134,9 +133,8 @@ def late() -> Data:
     rng = np.random.default_rng(10)
     table, row = numbers(rng, N + NEW, 2), np.arange(N + NEW)
     place = np.minimum(np.digitize(table["x0"], [-0.5, 0.3, 1]), row // 80).astype(float)
-    return data(
-        "classification", {**table, "town": TOWNS[np.minimum(rng.integers(0, 5, N + NEW), row // 50)], "y": place}
-    )
+    towns = TOWNS[np.minimum(rng.integers(0, 5, N + NEW), row // 50)]
+    return data("classification", {**table, "town": towns, "y": place})
 
 
 def adult() -> Data:
@@ -155,9 +153,8 @@ def stream() -> Data:
     """Enough rows for a new window, and for generations that take over; it changes halfway."""
     table = numbers(np.random.default_rng(13), 4700 + NEW, 3)
     x0, x1, x2 = table.values()
-    return data(
-        "classification", table | {"y": np.where(np.arange(4700 + NEW) < 2500, x0 > x1, x0 * x2 > 0).astype(str)}
-    )
+    labels = np.where(np.arange(4700 + NEW) < 2500, x0 > x1, x0 * x2 > 0).astype(str)
+    return data("classification", table | {"y": labels})
 
 
 DRAWN = (seven, prices, counts, texts, levels, people, few_values, wide, late, adult, one_row, stream)

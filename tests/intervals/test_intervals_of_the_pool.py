@@ -147,12 +147,9 @@ def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(
     assert (parts > LEVELS - 3.5 * np.sqrt(LEVELS * (1.0 - LEVELS) * (1.8 / 1600 + 1.0 / 800))).all()
     above = (y[new, None] > bounds[..., 1]).mean(axis=0)
     np.testing.assert_allclose(above, (1.0 - LEVELS) / 2.0, atol=0.06)
-    np.testing.assert_array_equal(
-        model.predict(X[new], quantiles=[0.1, 0.9], exposure=exposure[new]),
-        model.predict_interval(X[new], 0.8, exposure=exposure[new]),
-    )
-    of_one = model.predict_interval(X[new], exposure=1.0)
-    np.testing.assert_array_equal(of_one, model.predict_interval(X[new]))
+    quantiles = model.predict(X[new], quantiles=[0.1, 0.9], exposure=exposure[new])
+    np.testing.assert_array_equal(quantiles, model.predict_interval(X[new], 0.8, exposure=exposure[new]))
+    np.testing.assert_array_equal(model.predict_interval(X[new], exposure=1.0), model.predict_interval(X[new]))
 
 
 def series(seed, n):

@@ -1,7 +1,5 @@
 """What every learner in ``learners.ALL`` obeys, and one that was added from outside."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np
@@ -104,10 +102,8 @@ def test_features_that_come_late_are_learned_as_in_a_known_dimension(name):
     stream = drawn(0, 40, 4)
     stream.X[:30, 1:] = 0.0
     expected, _ = TWINS[name](stream.X, naive_slope(stream), 1, stream.weight)
-    known, counted = (
-        run(ALL[name](5, 1, **settings), LOGISTIC, as_dense(stream.X), stream.y, stream.weight, 1)[2]
-        for settings in (known_dimension(name, 4), {})
-    )
+    of_stream, settings = (as_dense(stream.X), stream.y, stream.weight), (known_dimension(name, 4), {})
+    known, counted = (run(ALL[name](5, 1, **some), LOGISTIC, *of_stream, 1)[2] for some in settings)
     np.testing.assert_allclose(known, expected, rtol=1e-7, atol=1e-9)
     assert np.abs(counted - expected).max() > 0.2 * np.abs(expected).max()
 
@@ -158,8 +154,7 @@ def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
 def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (200, 3))
-    offset = np.array([1, 5, 9])
-    features = np.where(codes > 0, codes - 1 + offset, 0)
+    features = np.where(codes > 0, codes - 1 + np.array([1, 5, 9]), 0)
     X = np.zeros((200, 12))
     for i, j in zip(*np.nonzero(features), strict=True):
         X[i, features[i, j] - 1] = 1.0

@@ -34,9 +34,8 @@ def of_task(task):
 
 CLASSIFICATION = of_task("classification")
 REGRESSION = of_task("regression") | {f"log-cosh:{scale}": PAGE["log_cosh"](scale) for scale in (0.3, 2.0)}
-CASES = [(f"{name} (labels)", loss, True) for name, loss in CLASSIFICATION.items()] + [
-    (name, loss, False) for name, loss in REGRESSION.items()
-]
+CASES = [(f"{name} (labels)", loss, True) for name, loss in CLASSIFICATION.items()]
+CASES += [(name, loss, False) for name, loss in REGRESSION.items()]
 # Losses of a prediction in units of the target; those with a logarithmic link have none.
 IN_UNITS = {name: loss for name, loss in REGRESSION.items() if not isinstance(loss, losses.Tweedie)}
 every_loss = pytest.mark.parametrize(("loss", "labels"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])

@@ -18,8 +18,7 @@ LABELS = np.where(RNG.random(N) < 1 / (1 + np.exp(-SCORES)), "yes", "no")
 
 
 def trained(label, **plan):
-    table = {"a": X[:, 0], "b": X[:, 1], "label": label}
-    return train(open_source(table), Plan(target="label", **plan))
+    return train(open_source({"a": X[:, 0], "b": X[:, 1], "label": label}), Plan(target="label", **plan))
 
 
 def mean_losses(factor):

@@ -1,7 +1,5 @@
 """What a mixture promises: its twin's rule, also of members that sleep, weights, batches, files, late classes."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tests.mixing.twin import run, twin_of
+from tests.pool.rows import bytes_of
 from tunefree.compiled import functions
 from tunefree.core.part import restored
 from tunefree.mixing.classes import MOST_BIASED
@@ -23,10 +22,6 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 def mixture_of(kind, n_members=N_MEMBERS):
     return Mixture(n_members, *of_kind(kind))
-
-
-def bytes_of(mixture):
-    return {name: array.tobytes() for name, array in mixture.save_state()[0].items()}
 
 
 def learned(kind, members, y, weight):

@@ -4,10 +4,9 @@ Nothing is imported from ``tunefree.mixing``: constants are repeated, and the le
 step at a time, on a round's ranges and gradients.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+from tests.naive import over
 from tunefree.losses import Tweedie
 
 
@@ -21,12 +20,7 @@ class ScInOL2:
         if weight > 0:
             self.M = np.maximum(self.M, bound * weight * ranges)
         reach = np.sqrt(self.S2 + self.M**2)
-        self.w = np.divide(
-            np.sign(self.G) * np.minimum(np.abs(self.G), reach) * self.eta,
-            2 * reach**2,
-            out=np.zeros(len(self.M)),
-            where=reach > 0,
-        )
+        self.w = over(np.sign(self.G) * np.minimum(np.abs(self.G), reach) * self.eta, 2 * reach**2)
         return self.w
 
     def learn(self, gradient, trace, weight, bound):
@@ -151,13 +145,13 @@ class Numbers:
         base = w[awake] @ self.within(members[awake]) / w.sum() if awake.any() else self.mean
         self.x = x = self.features(members, base)
         bounds = self.steepest.copy()
-        self.z = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
-        steps = [base + self.residual * z for z in self.z]
+        steps = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
+        steps = [base + self.residual * step for step in steps]
         self.candidates = np.array([base, *map(self.within, steps)])
         mixed = (self.top.means if is_over else self.top.w) @ self.candidates
         if weight > 0:
-            self.scale = 0.5 / self.typical[0] if self.typical[0] > 0 else 0.0
-            self.correct(y, weight, bounds, steps, self.residual * self.scale, self.residual**2 * self.scale)
+            scale = 0.5 / self.typical[0] if self.typical[0] > 0 else 0.0
+            self.correct(y, weight, bounds, steps, self.residual * scale, self.residual**2 * scale)
             self.learn(members, y, weight, base, mixed)
         return mixed
 

@@ -1,7 +1,5 @@
 """The papers' algorithms as estimators: scikit-learn's checks, and the same numbers as those of the package's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -58,22 +58,6 @@ def test_learning_returns_the_predictions_before_each_row(K, seed, i):
     np.testing.assert_allclose(told[i:], calibration.log_odds(learned, margins[i:]), rtol=1e-9, atol=1e-12)
 
 
-@given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.data())
-def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
-    margins, codes, _ = drawn(40, max(K, 2), seed)
-    margins = margins[:, 1:] if K < 2 else margins
-    weight = np.random.default_rng(seed).choice([0.0, 1.0, 2.5], 40)
-    whole, cut, without = (Calibration.create(K) for _ in range(3))
-    calibration.learn(whole, margins, codes, weight)
-    edges = [0, *sorted(data.draw(st.lists(st.integers(0, 40), max_size=4))), 40]
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
-        calibration.learn(cut, margins[first:last], codes[first:last], weight[first:last])
-    kept = weight > 0
-    calibration.learn(without, margins[kept], codes[kept], weight[kept])
-    for other in (cut, without):
-        np.testing.assert_array_equal(calibration.log_odds(other, margins), calibration.log_odds(whole, margins))
-
-
 numbers = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 5e-324, -1e-300, 1e150, -1e150])
 
 

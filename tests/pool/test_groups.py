@@ -111,8 +111,7 @@ def test_what_takes_memory_is_given_up_in_a_fixed_order_and_the_rest_goes_on():
         names.append(name)
         released.append(before - model.pool.nbytes)
         model.learn(dense(X[:600]), Labels(y.values, y.codes[:600]), np.ones(600))
-        other = restored(*model.save_state())
-        assert bytes_of(other) == bytes_of(model)
+        assert bytes_of(restored(*model.save_state())) == bytes_of(model)
         assert np.isfinite(model.predict(dense(X[:9]))).all()
         before = model.pool.nbytes
     trees, linear = names[:4], names[4:]

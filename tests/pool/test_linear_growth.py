@@ -73,8 +73,7 @@ def check_shape(seed, folder, patch):
     plan = Plan(target="label", learner=learner, **options)
     cut = drawn.randrange(20, len(rows))
     source, checkpoint = written(folder / "all.jsonl", rows), folder / "checkpoint"
-    trained = train(source, plan, checkpoint=checkpoint, save_every=drawn.choice([7, 100]))
-    trained.save(folder / "whole")
+    train(source, plan, checkpoint=checkpoint, save_every=drawn.choice([7, 100])).save(folder / "whole")
     assert np.isfinite(margins(Trained.load(folder / "whole"), source)).all()
     if checkpoint.exists() and not Trained.load(checkpoint).progress.complete:
         train(source, plan, None, checkpoint, 100, True).save(folder / "resumed")

@@ -1,7 +1,5 @@
 """Features learned at their second meeting are predicted with as if learned at once; snapshots of linear groups."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -30,9 +28,8 @@ def words(rng, zeros=0.1, n=N, d=400):
     """Rows of words of which most are met once."""
     rows = [np.unique((d * rng.random(9) ** 2).astype(int) + 1) for _ in range(n)]
     pointers = np.cumsum([0, *map(len, rows)])
-    values = rng.exponential(size=pointers[-1]) * rng.choice(
-        [0.0, 1.0, -3.0], size=pointers[-1], p=[zeros, 0.9 - zeros, 0.1]
-    )
+    values = rng.exponential(size=pointers[-1])
+    values *= rng.choice([0.0, 1.0, -3.0], size=pointers[-1], p=[zeros, 0.9 - zeros, 0.1])
     return sparse(pointers, np.concatenate(rows), values)
 
 
@@ -140,8 +137,7 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
     assert late.record.evidence["gradients"][late.linear.n_slots(late.n_features) :].any() == np.False_
     np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
     np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
-    again = restored(late)
-    np.testing.assert_array_equal(again.predict(X), late.predict(X))
+    np.testing.assert_array_equal(restored(late).predict(X), late.predict(X))
 
 
 def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_copied_meanwhile():

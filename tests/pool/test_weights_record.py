@@ -87,9 +87,8 @@ def recorded(rng, factor=1.0, excess=40.0):
 
 def test_two_thirds_of_estimates_are_within_one_standard_error():
     for excess in (0.0, 40.0):
-        estimates = [
-            estimate_of_record(recorded(np.random.default_rng(seed), 1.0, excess), N, float(N)) for seed in range(120)
-        ]
+        records = [recorded(np.random.default_rng(seed), 1.0, excess) for seed in range(120)]
+        estimates = [estimate_of_record(record, N, float(N)) for record in records]
         off = np.array([(one.loss - 0.2 - excess / N) / one.standard_error for one in estimates])
         assert 0.58 < np.mean(np.abs(off) < 1.0) < 0.78
         assert abs(off.mean()) < 0.3

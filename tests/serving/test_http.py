@@ -92,13 +92,13 @@ def test_a_full_disk_is_503_and_rows_sent_again_are_learned_once(file, serve, tm
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
 
 
-def test_two_trainings_of_one_file(file, run, tmp_path):
+def test_two_trainings_of_one_file(file, done, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
     train = [sys.executable, "-m", "tunefree", "train", "--from", str(file), "-o", str(file), "--format", "json"]
     first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until((tmp_path / f".{file.name}.lock").exists)
-    status, _, err = run("train", "-", "--from", file, "-o", file, "--format", "json")
-    assert status == 2 and f"process {first.pid} writes it; wait until it ends" in err
+    _, err = done("train", "-", "--from", file, "-o", file, "--format", "json", status=2)
+    assert f"process {first.pid} writes it; wait until it ends" in err
     _, printed = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
     assert first.returncode == 0, printed
     assert Trained.load(file).progress.progressive[0].rows == N + 50

@@ -122,8 +122,7 @@ def test_truth_values_are_written_as_in_json(service):
 def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
     one = service(keeping=Keeping(remember=2))
     one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
-    state = one.state()
-    assert state["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
+    assert one.state()["waiting"] == 2 and one.counts.waiting_dropped_for_size == 1
     assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
     assert one.state()["waiting"] == 0
     one.predict([{"id": 9, **rows(N, N + 1, "rich")[0]}])
@@ -203,13 +202,11 @@ def test_rows_one_by_one_are_predicted_as_together_and_refused_as_before(service
     unknown[3] |= {"age": None}
     unknown[5] |= {"job": "never seen"}
     unknown[7] |= {"age": -5e9}
-    assert [one.predict([{**row, "id": k}])[0] for k, row in enumerate(unknown)] == other.predict(
-        [{**row, "id": k} for k, row in enumerate(unknown)]
-    )
-    assert {k: v for k, v in one.state().items() if k != "oddities"} == {
-        k: v for k, v in other.state().items() if k != "oddities"
-    }
-    places = [[(odd["column"], odd["problem"], odd["rows"]) for odd in s.state()["oddities"]] for s in (one, other)]
+    sent = [{**row, "id": k} for k, row in enumerate(unknown)]
+    assert [one.predict([row])[0] for row in sent] == other.predict(sent)
+    states = [served.state() for served in (one, other)]
+    places = [[(odd["column"], odd["problem"], odd["rows"]) for odd in state.pop("oddities")] for state in states]
+    assert states[0] == states[1]
     assert places[0] == places[1] and len(places[0]) >= 2
     for bad in ({"ag": 1}, {"job": {"x": 1}}, {"age": "old"}, {"age": True}, {"job": [1]}):
         with pytest.raises(DataError):

@@ -170,9 +170,8 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         service.settle()
         assert [version.number for version in service.store.versions] == [2, 3, 4]
         assert [version.n_rows for version in service.store.versions] == [N + 10, N + 20, N + 30]
-        assert sorted(path.name for path in (tmp_path / "s" / "versions").iterdir()) == [
-            f"00000{number}.model" for number in (2, 3, 4)
-        ]
+        files = {path.name for path in (tmp_path / "s" / "versions").iterdir()}
+        assert files == {"000002.model", "000003.model", "000004.model"}
         assert [event.sequence for event in service.store.events_after(0)] == [2, 3]
         with pytest.raises(ModelError, match=r"there is no version 1; those that are kept are 2, 3, 4"):
             service.roll_back(1)
@@ -208,8 +207,7 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
     model, store = Trained.load(file), tmp_path / "s"
     begun(file, store).close()
     checkpoint = replace(model, progress=replace(model.progress, complete=False))
-    pool = Trained.load(write_model(tmp_path / "pool", learner="pool"))
-    pool.save(tmp_path / "small", only_for_prediction=True)
+    Trained.load(write_model(tmp_path / "pool", learner="pool")).save(tmp_path / "small", only_for_prediction=True)
     (tmp_path / "rows.svm").write_text("0 1:1\n1 2:1\n" * 20)
     lines = train(open_source(tmp_path / "rows.svm"), Plan(learner="scinol2", task="classification"))
     for serve, problem in (

@@ -195,8 +195,7 @@ def _few_positives(seed: int) -> Case:
     """A tenth of the rows are positive."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40_000, 8))
-    y = _labels(_mixed_margins(X) - 3.5, rng)
-    return _cut(X, y, 4000)
+    return _cut(X, _labels(_mixed_margins(X) - 3.5, rng), 4000)
 
 
 def copied_minority(seed: int) -> Case:
@@ -423,8 +422,7 @@ def drift(seed: int) -> Case:
     n, n_test = 4000, 1000
     X = rng.normal(size=(n + n_test, 6))
     angle = np.arange(n + n_test) / n * np.pi / 2
-    y = _labels(2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1]), rng)
-    return _cut(X, y, n)
+    return _cut(X, _labels(2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1]), rng), n)
 
 
 def drift_with_a_clock(seed: int) -> Case:
@@ -432,9 +430,8 @@ def drift_with_a_clock(seed: int) -> Case:
     case = drift(seed)
     times = np.arange(len(case.train.y) + len(case.test.y))[:, None]
     first, last = times[: len(case.train.y)], times[len(case.train.y) :]
-    return Case(
-        case.train._replace(X=np.hstack([case.train.X, first])), case.test._replace(X=np.hstack([case.test.X, last]))
-    )
+    train, test = np.hstack([case.train.X, first]), np.hstack([case.test.X, last])
+    return Case(case.train._replace(X=train), case.test._replace(X=test))
 
 
 def two_clusters(seed: int) -> Case:
@@ -507,10 +504,8 @@ def row_numbers(seed: int) -> Case:
     case = _mixed(seed)
     numbers = 1e7 + np.random.default_rng(seed).permutation(len(case.train.y) + len(case.test.y))
     first, last = numbers[: len(case.train.y), None], numbers[len(case.train.y) :, None]
-    return case._replace(
-        train=case.train._replace(X=np.hstack([first, case.train.X])),
-        test=case.test._replace(X=np.hstack([last, case.test.X])),
-    )
+    train, test = np.hstack([first, case.train.X]), np.hstack([last, case.test.X])
+    return case._replace(train=case.train._replace(X=train), test=case.test._replace(X=test))
 
 
 def missing_at_random(seed: int) -> Case:

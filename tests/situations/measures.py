@@ -143,9 +143,8 @@ def references_of(case: Case) -> dict[str, Predict]:
     """What tunefree is compared with."""
     if case.plain is not None:
         return {"plain": plain}
-    return {
-        name: predict for name, predict in REFERENCES.items() if name != "boosting" or not sparse.issparse(case.train.X)
-    }
+    is_sparse = sparse.issparse(case.train.X)
+    return {name: predict for name, predict in REFERENCES.items() if name != "boosting" or not is_sparse}
 
 
 def compare(situation: Situation) -> Comparison:

@@ -88,5 +88,4 @@ def numbers(chunks):
 def skipped(files, **options):
     """The chunks without the bad rows, and what was reported of these."""
     bad = BadRows(skip=True)
-    chunks = list(read_tables(files, bad=bad, **options))
-    return chunks, bad
+    return list(read_tables(files, bad=bad, **options)), bad

@@ -182,15 +182,15 @@ def options_of(dirty: Dirty, *names: str) -> list[str]:
     return [word for name, several in words.items() for word in (f"--{name.replace('_', '-')}", *several)]
 
 
-def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
+def train_on_the_command_line(done, dirty: Dirty, path: str, model: str, status: int = 0):
     said = [*options_of(dirty, *dirty.plan), "--learner", "scinol2", "-o", model]
-    status, out, err = run("train", path, "-t", "y", *said)
+    out, err = done("train", path, "-t", "y", *said, status=status)
     notes = dict.fromkeys(line for line in (out + err).splitlines() if line.startswith("note: "))  # columns' come twice
-    return status, [*notes], err
+    return [*notes], err
 
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if not dirty.error], ids=lambda dirty: dirty.name)
-def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
+def test_dirty_files_are_read_as_they_are_meant(done, tmp_path, dirty):
     model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
     types, bad = plan_of(dirty).column_types, BadRows(skip=True)
     [chunk] = source_of(dirty, path).chunks(bad=bad, named={"y"})
@@ -203,11 +203,8 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
     check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
     assert {column.name: column.kind for column in trained.encoder.columns} == dirty.kinds
     assert trained.progress.progressive[0].rows == dirty.rows
-    status, notes, err = train_on_the_command_line(run, dirty, path, model)
-    assert status == 0, err
-    check_notes(notes, dirty)
-    status, _, err = run("predict", model, path, *options_of(dirty, "on_bad_row"), "-o", tmp_path / "p.csv")
-    assert status == 0, err
+    check_notes(train_on_the_command_line(done, dirty, path, model)[0], dirty)
+    done("predict", model, path, *options_of(dirty, "on_bad_row"), "-o", tmp_path / "p.csv")
     predicted = list(csv.DictReader((tmp_path / "p.csv").open()))
     assert len(predicted) == dirty.rows
     with Service(trained) as service:
@@ -217,11 +214,10 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, dirty):
 
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if dirty.error], ids=lambda dirty: dirty.name)
-def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, dirty):
+def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(done, tmp_path, dirty):
     path = written(dirty, tmp_path)
     with pytest.raises(TunefreeError) as raised:
         tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
     assert dirty.error in as_options(str(raised.value)) and "--" not in str(raised.value)
-    status, _, err = train_on_the_command_line(run, dirty, path, str(tmp_path / "m.model"))
-    assert status == 2
+    _, err = train_on_the_command_line(done, dirty, path, str(tmp_path / "m.model"), status=2)
     assert dirty.error in " ".join(err.split())

@@ -120,8 +120,7 @@ def test_zero_is_an_index_where_it_occurs():
     encoder = SvmlightEncoder()
     encoded("1 5:1\n", encoder)
     assert not encoder.state()[1]["zero_based"]  # as in files that were written before
-    batch = encoded("1 0:2 5:1\n", encoder)
-    assert by_name(encoder, batch) == [{"0": 2, "5": 1}]
+    assert by_name(encoder, encoded("1 0:2 5:1\n", encoder)) == [{"0": 2, "5": 1}]
     assert encoder.state()[1]["zero_based"]
     left_out = SvmlightEncoder()
     encoded("1 5:1\n", left_out)

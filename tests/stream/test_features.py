@@ -71,13 +71,8 @@ def test_timestamps_become_calendar_codes_and_elapsed_days(unit):
     encoder, batch = encoded({"t": values})
     first, second = named_rows(encoder, batch)
     assert first == {"t[year=2020]": 1, "t[month=2]": 1, "t[weekday=6]": 1, "t[hour=23]": 1}
-    assert second == {
-        "t[days]": pytest.approx(-18322.5),
-        "t[year=1969]": 1,
-        "t[month=12]": 1,
-        "t[weekday=3]": 1,
-        "t[hour=11]": 1,
-    }
+    assert second.pop("t[days]") == pytest.approx(-18322.5)
+    assert second == {"t[year=1969]": 1, "t[month=12]": 1, "t[weekday=3]": 1, "t[hour=11]": 1}
 
 
 def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
@@ -141,9 +136,8 @@ def test_a_target_keeps_its_type(first, later):
 
 @pytest.mark.parametrize("day", [pa.array([dt.date(2024, 2, 29)]), ["2024-02-29"], ["29.2.2024"]])
 def test_dates_that_are_named_and_weights_in_a_notation(day):
-    encoder, batch = encoded(
-        {"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=ColumnTypes(date=["d"])
-    )
+    types = ColumnTypes(date=["d"])
+    encoder, batch = encoded({"d": day, "w": ["1.250,5"]}, weight="w", typed=False, column_types=types)
     assert encoder.columns[0].kind == "moment" and batch.weight.tolist() == [1250.5]
     assert named_rows(encoder, batch) == [{"d[year=2024]": 1, "d[month=2]": 1, "d[weekday=4]": 1}]
 
@@ -181,8 +175,7 @@ def test_a_bad_row_teaches_no_category():
 )
 def test_compatible_changes_of_type(first, later, expected):
     encoder, _ = encoded({"c": first})
-    batch = encoder.encode(chunk_of({"c": later}), True, BadRows())
-    assert named_rows(encoder, batch) == [expected]
+    assert named_rows(encoder, encoder.encode(chunk_of({"c": later}), True, BadRows())) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -282,9 +275,8 @@ def read(files, bad=None, encoder=None, **options):
     """The encoder of files, and the rows by the names of their features."""
     rows, bad = [], bad or BadRows()
     for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
-        encoder = encoder or TableEncoder.infer(
-            chunk._replace(data=chunk.data.select(["x"])), typed=not files[0].endswith(".csv")
-        )
+        first = chunk._replace(data=chunk.data.select(["x"]))
+        encoder = encoder or TableEncoder.infer(first, typed=not files[0].endswith(".csv"))
         rows += named_rows(encoder, encoder.encode(chunk, True, bad))
     return encoder, rows
 

@@ -93,10 +93,9 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     assert trained.kind == source.kind == "libfm" and set(map(str, range(12))) <= set(trained.encoder.names())
     trained.save(tmp_path / "m")
     again = Trained.load(tmp_path / "m")
-    batches = [
-        one.encoder.encode(next(source.chunks()), False, BadRows()).rows.features.tolist() for one in (trained, again)
-    ]
-    assert batches[0] == batches[1] and np.all(batches[0])
+    batches = [one.encoder.encode(next(source.chunks()), False, BadRows()) for one in (trained, again)]
+    features, expected = (batch.rows.features.tolist() for batch in batches)
+    assert features == expected and np.all(features)
     with pytest.raises(DataError, match="libfm text has no columns to name"):
         learned(source, sample_weight="w")
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")

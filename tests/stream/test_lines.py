@@ -113,10 +113,8 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
     beginning = read_beginning("-")
     assert beginning.header == b"x,y"
     chunks = read_lines(["-"], Position(0, beginning.end), block_size=4)
-    assert [(c.data.tobytes(), c.row, c.file) for c in chunks] == [
-        (b"1,2\n", 1, "standard input"),
-        (b"3,4\n", 2, "standard input"),
-    ]
+    read = [(chunk.data.tobytes(), chunk.row, chunk.file) for chunk in chunks]
+    assert read == [(b"1,2\n", 1, "standard input"), (b"3,4\n", 2, "standard input")]
 
 
 def test_a_line_too_long(tmp_path):

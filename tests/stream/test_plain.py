@@ -1,7 +1,5 @@
 """Kernels of the stream give the same bits as machine code and as they stand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -5,14 +5,13 @@ import datetime
 import random
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.jsonlines import read_objects
-from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder, block_of_frame
+from tunefree.stream.row_encoder import LONGEST, MOST_REMEMBERED, RowEncoder
 
 N = 300
 
@@ -43,10 +42,10 @@ def encoder():
     return encoder
 
 
-def encoder_of(rows, **options):
+def encoder_of(rows):
     types = {"age": pa.float64(), "job": pa.string(), "size": pa.string(), "tall": pa.bool_(), "day": pa.string()}
     chunk = read_objects(rows, types | {"full": pa.float64()}, "example")
-    encoder = TableEncoder.infer(chunk, **options)
+    encoder = TableEncoder.infer(chunk)
     encoder.encode(chunk, True, BadRows())
     return encoder
 
@@ -99,13 +98,6 @@ def test_strange_values_equal_the_encoder_or_are_left_to_it(encoder, name, value
     if found is not None:
         expected = encoded(encoder, [row], BadRows(options=()))
         assert all(map(np.array_equal, expected, found[0]))
-
-
-def test_a_number_among_categories_of_a_frame_is_left_to_the_encoder():
-    encoder = encoder_of([{"age": 1.0, "job": "cook"}, {"age": 2.0, "job": "mason"}])
-    encoder.columns = encoder.columns[:2]
-    assert block_of_frame(encoder, pd.DataFrame({"age": [1.0], "job": ["cook"]})) is not None
-    assert block_of_frame(encoder, pd.DataFrame({"age": [1.0], "job": [5]})) is None
 
 
 def test_values_are_kept_while_features_keep_their_ids_and_bounded():

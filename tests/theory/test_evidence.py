@@ -1,6 +1,7 @@
 """The exact certificate: its sums are those of its definition, and no model that can be found violates it."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,8 +25,7 @@ LEARNERS = ["scinol1", "scinol2", "pistol"]
 def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
     """Evidence of a block of rows whose features are those of a dense array with its constant."""
     evidence = evidence or Evidence(n_features, predictions.shape[1])
-    edges = [0, *cuts, len(y)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise([0, *cuts, len(y)]):
         part = (a[start:stop] for a in (y, weight, predictions, measured(objective, y, predictions)))
         record_evidence(evidence, objective, rows.part(X, start, stop), *part)
     return evidence
@@ -33,13 +33,11 @@ def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_fea
 
 def certified(objective, X, y, weight, predictions):
     """The certificate of dense rows (n, d)."""
-    evidence = gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1)
-    return certify(evidence, objective)
+    return certify(gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1), objective)
 
 
 def with_predictions(stream, seed):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(len(stream.y), stream.n_outputs)) * 3.0
+    return np.random.default_rng(seed).normal(size=(len(stream.y), stream.n_outputs)) * 3.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,12 +76,9 @@ def test_no_comparator_violates_it(stream, seed, size, radius):
         regret = certificate.regret(np.vstack([np.zeros(u.shape[1]), u]))
         assert certificate.loss - total <= regret + slack
         assert certificate.lower_bound(radius) * weight.sum() <= total + slack
-    worst = certificate.regret(
-        np.vstack([np.zeros(u.shape[1]), -corner * radius / np.where(largest > 0, largest, 1.0)[:, None]])
-    )
-    assert certificate.lower_bound(radius) == pytest.approx(
-        (certificate.loss - worst) / weight.sum(), abs=1e-9 * (1.0 + radius)
-    )
+    worst = certificate.regret(np.vstack([np.zeros(u.shape[1]), u]))  # u is the last, the corner against the pulls
+    least = (certificate.loss - worst) / weight.sum()
+    assert certificate.lower_bound(radius) == pytest.approx(least, abs=1e-9 * (1.0 + radius))
 
 
 def best_in_box(objective, X, y, certificate, radius):
@@ -168,11 +163,8 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     many = Objective("classification") if multinomial else Objective("classification", loss)
     y = np.r_[rng.integers(0, 2, 20), rng.integers(0, 3, 20), rng.integers(0, 4, 20)].astype(float)
     evidence = Evidence(3, 1)
-    for n_outputs, objective, piece in (
-        (1, Objective("classification", loss), slice(0, 20)),
-        (3, many, slice(20, 40)),
-        (4, many, slice(40, 60)),
-    ):
+    pieces, objectives = (slice(0, 20), slice(20, 40), slice(40, 60)), (Objective("classification", loss), many, many)
+    for n_outputs, objective, piece in zip((1, 3, 4), objectives, pieces, strict=True):
         evidence = widened(evidence, evidence.n_features + 1, n_outputs, objective)
         targets = np.where(y[piece] == 1, 1.0, -1.0) if n_outputs == 1 else y[piece]
         block = rows.dense(X[piece], intercept=False)

@@ -155,8 +155,7 @@ def test_nothing_depends_on_batches_or_on_being_saved():
     whole = looked_at(losses, weight)
     assert whole.count == 2
     for cuts in (range(1, 4000, 7), (999, 1000, 1001, 1010, 3050)):
-        again = looked_at(losses, weight, cuts=cuts)
-        assert repr(again.save_state()) == repr(whole.save_state())
+        assert repr(looked_at(losses, weight, cuts=cuts).save_state()) == repr(whole.save_state())
     begun = restored(LossRises(), "", *looked_at(losses[:3003], weight[:3003]).save_state())
     assert repr(looked_at(losses, weight, first=3003, test=begun).save_state()) == repr(whole.save_state())
 

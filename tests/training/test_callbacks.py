@@ -1,7 +1,5 @@
 """Callbacks of `fit`, `partial_fit` and `train`: what they are told, and that they can end a pass."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -104,8 +104,7 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
 def test_a_checkpoint_forgets_as_the_whole_would(tmp_path):
     lines = stream(9000)
     paths = written(tmp_path, lines, list(range(501, 9000, 500)))
-    whole = train(open_source(paths), SCINOL, memory_limit=LIMIT)
-    whole.save(tmp_path / "whole")
+    train(open_source(paths), SCINOL, memory_limit=LIMIT).save(tmp_path / "whole")
     stop = Stop()
     with pytest.raises(Interrupted):
         train(open_source(paths), SCINOL, [Asking(stop, 14)], tmp_path / "kept", memory_limit=LIMIT, stop=stop)

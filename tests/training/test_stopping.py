@@ -12,6 +12,7 @@ import pytest
 
 from tests.interruptions import Asking, saves_noted
 from tests.training.test_forgetting import SCINOL, stream, written
+from tests.workflows.test_training import model_bytes
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.stopping import Interrupted, Stop
@@ -28,7 +29,7 @@ def parts(folder: Path) -> list[Path]:
 @pytest.mark.parametrize(("learner", "batches"), [("pool", 2), ("scinol2", 2), ("scinol2", PIECES - 1)])
 def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
     plan, paths = replace(SCINOL, learner=learner), parts(tmp_path)
-    train(open_source(paths), plan).save(tmp_path / "whole")
+    whole = model_bytes(train(open_source(paths), plan), tmp_path / "m")
     stop = Stop()
     with pytest.raises(Interrupted) as caught:
         train(open_source(paths), plan, [Asking(stop, batches)], tmp_path / "kept", stop=stop)
@@ -36,11 +37,9 @@ def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
     kept = Trained.load(tmp_path / "kept")
     assert not kept.progress.complete and 100 * batches <= kept.progress.rows < 2400
     (tmp_path / "rest.csv").write_text(LINES[0] + "".join(LINES[1 + kept.progress.rows :]))
-    learn_more(kept, open_source(tmp_path / "rest.csv")).save(tmp_path / "gone on")
-    assert (tmp_path / "gone on").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert model_bytes(learn_more(kept, open_source(tmp_path / "rest.csv")), tmp_path / "m") == whole
     resumed = train(open_source(paths), plan, checkpoint=tmp_path / "kept", resume=True)
-    resumed.save(tmp_path / "resumed")
-    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert model_bytes(resumed, tmp_path / "m") == whole
 
 
 def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import pytest
 from pyarrow import csv
 
 import tunefree
+from tests.pool.rows import bytes_of
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -33,8 +34,7 @@ def files(tmp_path):
 
 
 def weights_of(path):
-    arrays, header = Trained.load(path).model.save_state()
-    return header, {name: array.tobytes() for name, array in arrays.items()}
+    return bytes_of(Trained.load(path).model)
 
 
 def test_balanced_weights_equal_a_column_of_weights(files, done):
@@ -87,26 +87,24 @@ def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, done):
     csv.write_csv(table.filter(pa.array(table["label"].to_numpy() != "goo")), folder / "clean.csv")
     for data, name, options in ((odd_file, "a", CLOSED), (folder / "clean.csv", "b", ())):
         done("train", data, "-o", folder / name, "-t", "label", *options)
-    arrays = [Trained.load(folder / name).model.save_state()[0] for name in "ab"]
-    assert {name: a.tobytes() for name, a in arrays[0].items()} == {name: a.tobytes() for name, a in arrays[1].items()}
+    assert weights_of(folder / "a") == weights_of(folder / "b")
 
 
-def test_a_model_that_goes_on_keeps_its_classes(odd_file, run, done):
+def test_a_model_that_goes_on_keeps_its_classes(odd_file, done):
     folder = odd_file.parent
     done("train", odd_file, "-o", folder / "a", *LABELLED, *CLOSED)
     more = ("train", odd_file, "--from", folder / "a", "-o", folder / "b")
-    status, _, err = run(*more)
-    assert status == 2 and "'goo'" in err and "row 701" in err
+    _, err = done(*more, status=2)
+    assert "'goo'" in err and "row 701" in err
     done(*more, "--on-bad-row", "skip")
     assert Trained.load(folder / "b").plan.classes == ("no", "yes")
-    status, _, err = run(*more, "--classes", "no", "--classes", "goo")
-    assert status == 2 and "--classes" in err
+    assert "--classes" in done(*more, "--classes", "no", "--classes", "goo", status=2)[1]
 
 
-def test_rare_classes_are_reported(odd_file, run):
-    status, out, _ = run("train", odd_file, "-o", odd_file.parent / "m", *LABELLED)
+def test_rare_classes_are_reported(odd_file, done):
+    out, _ = done("train", odd_file, "-o", odd_file.parent / "m", *LABELLED)
     (line,) = [line for line in out.splitlines() if "'goo'" in line]
-    assert status == 0 and "has 1 of 1,200 rows" in line and "--classes" in line
+    assert "has 1 of 1,200 rows" in line and "--classes" in line
     with pytest.warns(UserWarning, match="'goo' has 1 of 1,200 rows; .*`classes`"):
         tunefree.train(rows(), target="label", learner="scinol2")
 
@@ -122,8 +120,7 @@ def test_rare_classes_are_reported(odd_file, run):
     ],
 )
 def test_weights_find_labels_that_are_no_strings(labels, weights):
-    plan = Plan(class_weight=weights)
-    by_label = weights_by_label(plan.class_weight)
+    by_label = weights_by_label(Plan(class_weight=weights).class_weight)
     assert class_factors(by_label, Labels(labels, np.array([0, 1]))).tolist() == [1.0, 5.0]
     table = rows(odd=())
     table["label"] = np.array(labels)[(table["label"] == "yes").astype(int)]
@@ -131,20 +128,19 @@ def test_weights_find_labels_that_are_no_strings(labels, weights):
     assert model.classes_.tolist() == labels
 
 
-def test_labels_of_an_evaluation_that_the_model_does_not_know(run, done, tmp_path):
+def test_labels_of_an_evaluation_that_the_model_does_not_know(done, tmp_path):
     model, file, table = tmp_path / "m", tmp_path / "d.csv", rows(400, odd=())
     csv.write_csv(pa.table(table), file, csv.WriteOptions(quoting_style="none"))
     text, n_renamed = file.read_text(), (table["label"] == "yes").sum()
     done("train", file, *LABELLED, "-o", model, "-q")
-    assert "no class" not in run("evaluate", model, file)[2]
+    assert "no class" not in done("evaluate", model, file)[1]
     (tmp_path / "some.csv").write_text(text.replace(",yes", ",Yes"))
-    status, out, err = run("evaluate", model, tmp_path / "some.csv", "--json")
-    assert status == 0 and f'"rows_of_unseen_classes": {n_renamed}' in out
+    out, err = done("evaluate", model, tmp_path / "some.csv", "--json")
+    assert f'"rows_of_unseen_classes": {n_renamed}' in out
     assert "note: column 'label': 'Yes' is no class of the model" in err
     assert f"did you mean 'yes'? ({n_renamed} rows" in err
     (tmp_path / "all.csv").write_text(text.replace(",yes", ",1").replace(",no", ",0"))
-    status, _, err = run("evaluate", model, tmp_path / "all.csv")
-    assert status == 2 and "no row has a label that the model knows" in err
+    assert "no row has a label that the model knows" in done("evaluate", model, tmp_path / "all.csv", status=2)[1]
 
 
 def test_balancing_weights_are_of_all_files(tmp_path):

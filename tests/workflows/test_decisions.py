@@ -61,10 +61,8 @@ def test_no_threshold_costs_less_than_the_one_of_least_cost():
     for costs in (Costs(1.0, 1.0), Costs(1.0, 20.0), Costs(20.0, 1.0), Costs(1e300, 3e300)):
         facts, shares, _ = told(scored(probability, codes, weight), LABELS, None, costs)
         best = facts["cost of a row: least cost"].value
-        others = [
-            np.average(np.where(probability >= t, costs.fp * (codes == 0), costs.fn * (codes == 1)), weights=weight)
-            for t in np.linspace(0.0, 1.01, 203)
-        ]
+        acted, passed, thresholds = costs.fp * (codes == 0), costs.fn * (codes == 1), np.linspace(0.0, 1.01, 203)
+        others = [np.average(np.where(probability >= t, acted, passed), weights=weight) for t in thresholds]
         assert [*shares][-1] == "least_cost"
         assert best == pytest.approx(min(others))
         extremes = facts["cost of a row if all are acted on"], facts["cost of a row if none is"]

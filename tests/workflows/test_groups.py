@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,10 @@ from pyarrow import csv, parquet
 
 import tunefree
 from tests.interruptions import assert_resumed
+from tests.pool.rows import differences
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
-from tunefree.pool.model import Model
 from tunefree.report.guarantees import certificates
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -29,19 +30,6 @@ N = 600
 
 def homes(n=N, of_each=7, seed=0):
     return people(n, seed) | {"home": [f"h{row // of_each}" for row in range(n)]}
-
-
-@pytest.fixture
-def handed(monkeypatch):
-    """The groups of the rows of each call of ``learn``."""
-    calls, learn = [], Model.learn
-
-    def spied(self, X, y, weight, again=False, groups=None, mass=None):
-        calls.append(None if groups is None else groups.tolist())
-        return learn(self, X, y, weight, again, groups, mass)
-
-    monkeypatch.setattr(Model, "learn", spied)
-    return calls
 
 
 def blocks(monkeypatch, size):
@@ -71,16 +59,16 @@ def test_a_model_does_not_depend_on_where_batches_are_cut(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, handed, suffix):
+def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, learned_groups, suffix):
     blocks(monkeypatch, 2000)
     path = tmp_path / f"homes.{suffix}"
     write = csv.write_csv if suffix == "csv" else partial(parquet.write_table, row_group_size=100)
     write(pa.table(homes()), path)
     trained = train(open_source(str(path)), PLAN)
-    assert len(handed) > 3
-    of_rows = [group for call in handed for group in call]
+    assert len(learned_groups) > 3
+    of_rows = np.concatenate(learned_groups).tolist()
     assert len(of_rows) == N and len(set(of_rows)) == len(set(homes()["home"]))
-    assert not any({*one} & {*other} for place, one in enumerate(handed) for other in handed[:place])
+    assert not any({*one} & {*other} for one, other in combinations(learned_groups, 2))
     assert not any("home" in name for name in trained.encoder.names())
     unknown = {name: values for name, values in homes().items() if name != "home"}
     assert sum(len(part.predictions) for part in predict(trained, open_source(unknown), BadRows())) == N
@@ -96,9 +84,8 @@ def test_rows_that_wait_for_their_group_end_with_their_file(tmp_path):
             csv.write_csv(rows.slice(sum(parts[:number]), part), tmp_path / f"{number}.csv")
         trained = train(open_source([str(tmp_path / f"{number}.csv") for number in range(len(parts))]), PLAN)
         assert trained.progress.progressive[0].rows == 490 and trained.held is None
-        models.append(trained.model.save_state())
-    (whole, _), (of_two_files, _) = models
-    assert [name for name in whole if whole[name].tobytes() != of_two_files[name].tobytes()] == []
+        models.append(trained.model)
+    assert differences(*models) == []
 
 
 def test_groups_that_come_again_are_told():

@@ -22,8 +22,7 @@ QUICK = ("--learner", "scinol2")
 @pytest.fixture
 def days(tmp_path):
     """Three files of the same columns; the second and third have new categories and classes."""
-    table = pa.table(people(1500)).drop_columns("pay")
-    rows = table.to_pylist()
+    rows = pa.table(people(1500)).drop_columns("pay").to_pylist()
     for i, row in enumerate(rows):
         row["job"] = f"{row['job']} {i // 400}"
         row["rich"] = "perhaps" if i > 900 and i % 11 == 0 else row["rich"]
@@ -51,9 +50,7 @@ def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(done, days, 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(
-        delimited, "read_lines", lambda files, start, size, **options: read_lines(files, start, 1000, **options)
-    )
+    monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: read_lines(*a[:2], 1000, **o))
 
 
 def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
@@ -71,8 +68,7 @@ def test_a_checkpoint_of_files_that_have_changed(days, tmp_path, small_blocks):
     with open(days[1], "a") as file:
         file.write("33,cook 9,yes\n" * 40)
     told = []
-    trained = train(source, plan, (), checkpoint, resume=True, tell=told.append)
-    assert trained.progress.progressive[0].rows == 1540
+    assert train(source, plan, (), checkpoint, resume=True, tell=told.append).progress.progressive[0].rows == 1540
     assert len(told) == 1 and "1.csv has 560 bytes more than at the checkpoint" in told[0]
     lines = days[2].read_text().splitlines(keepends=True)
     days[2].write_text("".join(lines[:-1]))  # as where a row that could not be used was corrected

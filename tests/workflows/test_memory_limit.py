@@ -55,8 +55,7 @@ def test_a_pool_that_would_begin_with_too_much_is_refused(tmp_path):
     ids = rows_with_ids(tmp_path / "a.svm", 3, 1)
     with pytest.raises(ModelError, match="more than the 10 MiB of `memory_limit`; hash them to fewer"):
         train(ids, Plan(hash_bits=16), memory_limit="10M")
-    trained = train(ids, Plan(hash_bits=14), memory_limit="10M")
-    assert model_bytes(trained.model) < 10 * 2**20
+    assert model_bytes(train(ids, Plan(hash_bits=14), memory_limit="10M").model) < 10 * 2**20
 
 
 def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so(monkeypatch):

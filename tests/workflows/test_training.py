@@ -1,15 +1,14 @@
 """From sources to models: tasks, classes along the stream, checkpoints."""
 
-import json
 import math
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
 
 from tests.interruptions import assert_resumed
+from tests.stream.tabular import write
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -44,12 +43,8 @@ def test_labels_keep_the_order_of_appearance_and_drop_labels_without_rows():
 
 def written(table, path):
     """The table in the format of the path's name."""
-    if path.suffix == ".csv":
-        csv.write_csv(table, path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    elif path.suffix == ".parquet":
-        parquet.write_table(table, path, row_group_size=500)
+    if path.suffix in (".csv", ".jsonl", ".parquet"):
+        write(path, table, **{"row_group_size": 500} if path.suffix == ".parquet" else {})
     else:
         bar = "|" if path.suffix == ".vw" else ""
         rows = enumerate(zip(*table.select(["rich", "age", "pay"]).to_pydict().values(), strict=True))

@@ -39,10 +39,8 @@ def problem(X, y, weight, loss, kernel=None, n_outputs=1, objective=None, errors
     else:
         matrices = Gram(kernel, X[held:]), Gram(kernel, X[:held], X[held:])
         squares = kernel.diagonal(X[held:])
-    learned, beside = (
-        Rows(matrices[0], y[held:], share(weight[held:])),
-        Rows(matrices[1], y[:held], share(weight[:held])),
-    )
+    learned = Rows(matrices[0], y[held:], share(weight[held:]))
+    beside = Rows(matrices[1], y[:held], share(weight[:held]))
     return Problem(learned, beside, squares, kernel is not None, objective, errors, n_outputs)
 
 

@@ -10,15 +10,13 @@ from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Re
 
 
 def draw(figure):
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1])
+    figure.subplots().plot([0, 1], [0, 1])
 
 
 def report(settings, results):
     rows = [{"part": name, "square": float(arrays["square"])} for (name, _), arrays in sorted(results.items())]
-    return Report(
-        draw, (3.0, 2.0), rows, [Claim("The last is 9", last_of(results) == 9, f"last {last_of(results):g}")], "none"
-    )
+    claim = Claim("The last is 9", last_of(results) == 9, f"last {last_of(results):g}")
+    return Report(draw, (3.0, 2.0), rows, [claim], "none")
 
 
 def last_of(results):
@@ -66,9 +64,7 @@ def test_what_is_written(tmp_path):
     files = running.run(EXAMPLE, Request(tmp_path, quick=True))
     assert sorted(path.name for path in files) == ["example.csv", "example.md", "example.png", "example.svg"]
     text = (tmp_path / "example.md").read_text()
-    assert (
-        "An example" in text and "The last is 9. Not so here: last 1." in text and "quick" in text and "parts 2" in text
-    )
+    assert all(words in text for words in ("An example", "The last is 9. Not so here: last 1.", "quick", "parts 2"))
     assert (tmp_path / "example.csv").read_text().splitlines()[0] == "part,square"
     before = {path.name: path.read_bytes() for path in files}
     experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
@@ -98,11 +94,9 @@ def test_parts_of_other_sources_are_computed_again(tmp_path):
     assert Store(tmp_path, None, "now").load(point) is None
 
 
-def test_without_a_name_it_lists_all_names(run, tmp_path, monkeypatch):
+def test_without_a_name_it_lists_all_names(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    status, out, _ = run("reproduce")
-    assert status == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(NAMES)
+    assert [line.split()[0] for line in done("reproduce")[0].splitlines()] == list(NAMES)
     assert not list(tmp_path.iterdir())
 
 

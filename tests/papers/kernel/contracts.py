@@ -1,7 +1,5 @@
 """Teaching banks of kernel learners, and what their functions are made of, for the tests of kernels."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -11,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from tests.strategies import as_dense
 from tunefree import losses
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import n_rows
 from tunefree.losses.objectives import Objective
 from tunefree.papers.kernel import kernel_bank
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
@@ -80,23 +78,18 @@ def bank_of(
     return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
-def teach(bank: KernelBank, block: Any, data: Rows, cuts: tuple[int, ...] = (), again: bool = False) -> Any:
-    """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
-    n = n_rows(block)
-    predictions = np.empty((len(bank.members), n, bank.n_outputs))
-    edges = [0, *cuts, n]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        here = slice(start, stop)
-        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here])
-        bank.learn(rows, predictions[:, here], again)
+def teach(bank: KernelBank, block: Any, data: Rows, again: bool = False) -> Any:
+    """What each learner predicted (M, n, K) before it learned a row."""
+    predictions = np.empty((len(bank.members), n_rows(block), bank.n_outputs))
+    bank.learn(LabelledRows(block, data.y, data.weight), predictions, again)
     return predictions
 
 
-def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[KernelBank, np.ndarray]:
+def taught(data: Rows, block: Any = None, **options: Any) -> tuple[KernelBank, np.ndarray]:
     """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
     bank = bank_of(data, **options)
     with frozen_after(1):
-        predictions = teach(bank, as_dense(data.X) if block is None else block, data, cuts)
+        predictions = teach(bank, as_dense(data.X) if block is None else block, data)
     return bank, np.nan_to_num(predictions)
 
 
@@ -111,9 +104,3 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
         for place, key in enumerate(terms.points.keys()):
             found[:, first[key]] += coefficients[:, :, place]
     return found
-
-
-def saved(bank: KernelBank) -> dict[str, bytes]:
-    """All that a bank knows, byte for byte."""
-    arrays, header = bank.save_state()
-    return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

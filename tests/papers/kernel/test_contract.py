@@ -1,7 +1,5 @@
 """What every kernel obeys, also one from outside: values, points, sums over a support, and the median rule."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,39 +4,23 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, taught, teach
+from tests.pool.rows import bytes_of
 from tests.strategies import KINDS, as_dense
 from tunefree.core import threads
 from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
-few = settings(max_examples=5)
 
 
-def learned(data, block, cuts=(), frozen=300, **options):
+def learned(data, block, frozen=300):
     """A bank after one pass, with probabilities, what it predicted on the way and what it predicts of the rows."""
-    usual = {"kernel_config": KernelConfig(), "view": "steady", "n_classes": max(data.n_outputs, 2)}
-    bank = bank_of(data, widths=WIDTHS, **usual | options)
+    bank = bank_of(data, kernel_config=KernelConfig(), widths=WIDTHS, view="steady", n_classes=max(data.n_outputs, 2))
     with frozen_after(frozen):
-        shown = teach(bank, block, data, cuts)
+        shown = teach(bank, block, data)
         return bank, shown, bank.predict(block)
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@few
-@given(cuts=st.lists(st.integers(0, 700), max_size=6), view=st.sampled_from(["raw", "steady"]))
-def test_cuts_of_batches_change_no_byte(kind, cuts, view):
-    data = drawn(0, 700, kind="against", distinct=0.7)
-    block = KINDS[kind](data.X)
-    options = {"kernel_config": KernelConfig(), "view": view}
-    whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
-    assert whole[1].tobytes() == pieces[1].tobytes()
-    assert whole[2].tobytes() == pieces[2].tobytes()
-    assert saved(whole[0]) == saved(pieces[0])
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -44,8 +28,7 @@ def test_predictions_of_a_row_do_not_depend_on_the_rows_that_it_came_with(kind):
     data = drawn(2, 600)
     bank, _, whole = learned(data, KINDS[kind](data.X))
     for start, stop in ((0, 1), (17, 18), (100, 350), (300, 600)):
-        alone = bank.predict(part(KINDS[kind](data.X), start, stop))
-        np.testing.assert_array_equal(alone, whole[:, start:stop])
+        np.testing.assert_array_equal(bank.predict(part(KINDS[kind](data.X), start, stop)), whole[:, start:stop])
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -57,7 +40,7 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
     for number in (1, 2, 5):
         monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
         bank, shown, predictions = learned(data, KINDS[kind](data.X))
-        found.append((shown.tobytes(), predictions.tobytes(), saved(bank)))
+        found.append((shown.tobytes(), predictions.tobytes(), bytes_of(bank)))
     assert bank.expansion.support.points.size > 2048
     assert found[0] == found[1] == found[2]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.papers.kernel.contracts import frozen_after
+from tests.pool.rows import bytes_of
 from tests.strategies import KINDS
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
@@ -42,11 +43,6 @@ def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, form=dense, **op
     return made, shown
 
 
-def model_bytes(made, path):
-    storage.save(path, *made.save_state())
-    return path.read_bytes()
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_kernels_sleep_at_first_and_then_predict_better_than_a_line(n_classes):
     X, y = rings(1500, n_classes=n_classes)
@@ -58,9 +54,8 @@ def test_kernels_sleep_at_first_and_then_predict_better_than_a_line(n_classes):
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
     shares = made.predictor.shares()
-    assert list(shares) == [member.name for member in made.predictor.bank.members] and sum(
-        shares.values()
-    ) == pytest.approx(1.0)
+    assert list(shares) == [member.name for member in made.predictor.bank.members]
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -71,19 +66,19 @@ def test_cuts_and_saving_change_no_byte(n, n_classes, kind, tmp_path):
     X, y = rings(1000, n_classes)
     X[::3], form = X[0], KINDS[kind]  # rows that come again
     whole, shown = learned(X[:n], y[:n], form=form)
-    pieces, parts = learned(X[:n], y[:n], form=form, cuts=(1, 70, 99))
+    pieces, parts = learned(X[:n], y[:n], form=form, cuts=[cut for cut in (1, 70, 99, 270, 311, 700) if cut < n])
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
-    data = model_bytes(whole, tmp_path / "whole")
-    assert model_bytes(pieces, tmp_path / "pieces") == data
-    arrays, header = storage.load(tmp_path / "whole")
-    again = restored(arrays, header)
+    data = bytes_of(whole)
+    assert bytes_of(pieces) == data
+    storage.save(tmp_path / "whole", *whole.save_state())
+    again = restored(*storage.load(tmp_path / "whole"))
     rest = form(X[n:]), targets(y[n:]), np.ones(1000 - n)
     with frozen_after(256):
         for one in (again, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
-            assert model_bytes(one, tmp_path / "again") == data
+            assert bytes_of(one) == data
             assert one.predict(form(X)).tobytes() == whole.predict(form(X)).tobytes()
         assert whole.learn(*rest)[0].tobytes() == again.learn(*rest)[0].tobytes()
-    assert model_bytes(whole, tmp_path / "whole") == model_bytes(again, tmp_path / "again")
+    assert bytes_of(whole) == bytes_of(again)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge"])

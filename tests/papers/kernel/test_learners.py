@@ -1,7 +1,5 @@
 """What every learner in a kernel's space obeys: what it agrees with, and what certificates and theorems promise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
