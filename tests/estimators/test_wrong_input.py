@@ -128,6 +128,7 @@ def single(X=ROWS, y=CODES):
         (lambda: few().predict_set(ROWS, [0.5, 90]), "`coverage` must lie .*, not be 90; for 90 per cent pass 0.9"),
         (lambda: few().predict_set(ROWS, 0), "`coverage` must lie between 0 and 1, not be 0"),
         (lambda: single(SPARSE).explain(csr_array((5_000_000, 60))), "of 5000000 rows take more than 2 GiB"),
+        (lambda: single(np.tile(ROWS, 2000)).predict(csr_array((400_000, 6000))), "on arrays, and 400,000 rows as an"),
         (lambda: single().feature_importances_, "the model keeps no rows, over which columns are compared"),
         (lambda: OnlineClassifier(view="steady").fit(ROWS, CODES).coef_, "on raw rows have weights of"),
         (lambda: tunefree.GenerationsDisplay.from_estimator(single()), "only pools have generations"),
