@@ -33,6 +33,12 @@ def test_every_changed_byte_is_found(saved):
             storage.load(saved)
 
 
+def test_the_reader_of_a_file_of_joblib(tmp_path):
+    (tmp_path / "model.joblib").write_bytes(b"\x80\x04")
+    with pytest.raises(ModelError, match="or read this one by joblib.load"):
+        storage.load(tmp_path / "model.joblib")
+
+
 def test_every_cut_is_found(saved):
     data = saved.read_bytes()
     for length in range(len(data)):

@@ -103,7 +103,11 @@ def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):
     [
         ({"eval_set": (X[["town"]], LABELS)}, DataError, r"eval_set\[0\].*column 'size' missing"),
         ({"eval_set": (X[:0], LABELS[:0])}, DataError, r"eval_set\[0\].*no rows"),
-        ({"eval_set": (X[:2], ["no", "maybe"])}, DataError, r"eval_set\[0\]: y\[1\] is 'maybe'.*name it in classes"),
+        (
+            {"eval_set": (X[:2], ["no", "maybe"])},
+            DataError,
+            r"eval_set\[0\]: y, row 2: 'maybe' is not.*name it in classes",
+        ),
         ({"eval_set": [(X, LABELS), (X, LABELS[:5])]}, DataError, r"eval_set\[1\].*one target for each row"),
         ({"eval_set": [X, LABELS]}, ValueError, "pair"),
         ({"eval_set": (X, LABELS), "eval_names": ["a", "b"]}, ValueError, "eval_names"),

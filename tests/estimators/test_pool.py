@@ -141,6 +141,19 @@ def test_weights_are_copies_for_learners_and_rows_are_shuffled_from_any_order(cl
     assert_same(cls().fit(rows, y, weight), cls().fit(rows[order], y[order], weights), X)
 
 
+def test_copies_of_rows_and_the_order_of_categories():
+    """A pool predicts copies as known rows; of the order of rows, it depends on the first appearances of categories."""
+    X, y = table(120, 3, 2, 0, 0.3)
+    job = np.array(list("abcdefgh"))[np.random.default_rng(0).integers(0, 8, 120)]
+    columns = {"x": X[:, 0], "job": job}
+    first = np.sort(np.unique(job, return_index=True)[1])
+    order = np.concatenate([first, np.setdiff1d(np.arange(120), first)[::-1]])
+    model = TuneFreeClassifier().fit(columns, y)
+    assert_same(model, TuneFreeClassifier().fit({name: v[order] for name, v in columns.items()}, y[order]), columns)
+    copies = TuneFreeClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert copies.progressive_loss_ < 0.9 * TuneFreeClassifier().fit(X, y, np.full(120, 2.0)).progressive_loss_
+
+
 @pytest.mark.parametrize("cls", LINEAR)
 def test_duplicate_entries_are_summed_and_nothing_is_changed(cls):
     data, indices, pointers = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])

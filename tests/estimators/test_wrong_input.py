@@ -28,6 +28,8 @@ ROWS = np.random.default_rng(0).normal(size=(60, 3))
 CODES = (ROWS[:, 0] > 0).astype(int)
 TEXTS = pd.DataFrame({"said": [f"it is a {job} who said {k}" for k, job in enumerate(X["job"])], "gap": np.nan})
 SPARSE, DAYS = csr_array(np.tile(ROWS, (1, 20))), np.datetime64("2026-01-01") + CODES
+TARGETS = pd.Series(np.arange(N, dtype=float), range(N)).replace(37.0, np.nan)[::-1]  # not in order of the index
+PERIODS = pd.period_range("2026-01-01", periods=N, freq="D")
 MIXED = np.array([1, "no"] * (N // 2), object)
 Further = type("Further", (LinearClassifier,), {"_learner": lambda self: ("scinol2", {})})
 
@@ -48,7 +50,9 @@ def single(X=ROWS, y=CODES):
     ("call", "message"),
     [
         (lambda: NUMERIC.fit(X, LABELS), "y: could not convert string to float: 'no'; pass numbers, or use a class"),
-        (lambda: NUMERIC.fit(X, [0, 0, 0, 0, np.inf] * 8), r"y contains infinity: y\[4\] is inf; correct it, or leave"),
+        (lambda: NUMERIC.fit(X, [0, 0, 0, 0, np.inf] * 8), "y, row 5: Input y contains infinity; correct it"),
+        (lambda: NUMERIC.fit(X, TARGETS), "^y, row 3: Input y contains NaN; leave the row out"),
+        (lambda: CLASSES.fit(X, LABELS, sample_weight=-TARGETS), "^sample_weight, row 1: the weight is -39.0, but"),
         (lambda: NUMERIC.fit(X, NUMBERS[1:]), "X has 40 rows, and y has 39; give one target for each row"),
         (lambda: CLASSES.fit(X, "job"), r"not 'job'; pass the column, such as X\['job'\], and X without it"),
         (lambda: CLASSES.fit(X, ["no"] * N), r"got 1 class \('no'\); give rows of another class, too, or name all"),
@@ -57,6 +61,11 @@ def single(X=ROWS, y=CODES):
         (lambda: CLASSES.fit("a.csv", LABELS), "X: 'a.csv' is no table; pass a table or an array; tunefree.train"),
         (lambda: CLASSES.fit(X, LABELS).score(X, LABELS[1:]), "X has 40 rows, and y has 39; give one target"),
         (lambda: CLASSES.fit(X, LABELS).partial_fit(X, [1, 0] * 20), "the label 0 is of another type; convert y"),
+        (
+            lambda: CLASSES.fit(X.assign(day=PERIODS), LABELS),
+            "cannot be used; leave it out, or convert it, such as to s",
+        ),
+        (lambda: few().report(ROWS, CODES), "train: a column is not a table of rows; pass one table that has the tar"),
         (lambda: CLASSES.fit(X[[]], LABELS), "X: there are no columns; pass a table of one column or more"),
         (lambda: tunefree.train({}, target="y"), "the table: there are no columns; pass a table of one column"),
         (lambda: tunefree.train(X, pd.Series(LABELS)), "pass one table, and name its column to predict by `target`"),
@@ -64,19 +73,25 @@ def single(X=ROWS, y=CODES):
         (lambda: tunefree.train({"a": [0, 1], "y": 1}, target="y"), "column 'y': a single value is no column"),
         (lambda: tunefree.train({"a": [0, 1], "y": "ab"}, target="y"), "column 'y': a single value is no column"),
         (lambda: CLASSES.fit(X.to_numpy(), LABELS), "to float: 'cook'. X is an array with strings.* OneHotEncoder"),
-        (lambda: CLASSES.fit(X, MIXED), r"y\[1\] of type str and y\[0\] of type int; make the labels all strings"),
+        (lambda: CLASSES.fit(X, MIXED), "str in row 2 and int in row 1; make the labels all strings"),
         (lambda: CLASSES.fit(X, LABELS, classes="yes"), "classes must be a list of labels, not 'yes'"),
         (lambda: CLASSES.fit(X, LABELS, classes=[]), "classes is empty; give all labels"),
         (lambda: CLASSES.fit(X, LABELS, sample_weight=["a"] * N), "sample_weight: .* give a number for each row"),
         (lambda: NUMERIC.fit(ROWS, DAYS), r"Input y is of type datetime64\[D\]; pass numbers"),
         (lambda: CLASSES.fit(X, LABELS, groups=[[1]] * N), r"groups has the shape \(40, 1\), expected \(40,\)"),
         (lambda: CLASSES.fit(X, LABELS, groups=MIXED), "groups has labels of several types"),
-        (lambda: CLASSES.fit(X, LABELS, groups=[0.0, np.nan] * 20), r"groups\[1\] is missing"),
-        (lambda: CLASSES.fit(X, LABELS, groups=["a"] * N), r"groups\[0\] to groups\[39\] are all 'a'"),
-        (lambda: counts([1.0, -1.0, 0.0]), r"y\[1\]: the target is -1, and counts are numbers of at least 0; correct"),
-        (lambda: counts([1.0, 0.0, 2.0], loss="gamma"), r"y\[1\]: the target is 0, and amounts .*; .* `loss` tweedie"),
-        (lambda: counts([1.0, 0.0, 2.0], [1.0, 0.0, 1.0]), r"exposure\[1\]: the exposure is 0, .* above 0"),
-        (lambda: counts([1.0, 0.0, 2.0], [1.0, np.nan, 1.0]), r"exposure\[1\]: the exposure is missing"),
+        (lambda: CLASSES.fit(X, LABELS, groups=[0.0, np.nan] * 20), "^groups, row 2: the label is missing; give"),
+        (lambda: CLASSES.fit(X, LABELS, groups=["a"] * N), "groups: all 40 labels are 'a', so no row"),
+        (
+            lambda: counts([1.0, -1.0, 0.0]),
+            r"^y, row 2: the target is -1, and counts are numbers of at least 0; correct",
+        ),
+        (
+            lambda: counts([1.0, 0.0, 2.0], loss="gamma"),
+            r"^y, row 2: the target is 0, and amounts .*; .* `loss` tweedie",
+        ),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, 0.0, 1.0]), r"^exposure, row 2: the exposure is 0, .* above 0"),
+        (lambda: counts([1.0, 0.0, 2.0], [1.0, np.nan, 1.0]), "^exposure, row 2: the exposure is missing"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, 1.0]), r"exposure has the shape \(2,\), and there are 3 rows"),
         (lambda: counts([0.0, 0.0, 0.0]), "all targets are 0, of which the poisson loss knows no mean"),
         (lambda: Pool(class_weight={"no": 0, "yes": 0}).fit(X, LABELS), "together leave all rows a weight of zero"),
@@ -93,7 +108,7 @@ def single(X=ROWS, y=CODES):
         (lambda: CLASSES.fit(csr_array((2, 2**31)), [0, 1]), "X has 2147483648 features; at most 2147483646 can be"),
         (lambda: OnlineClassifier("pool").fit(ROWS, CODES), r"use TuneFreeClassifier\(\)"),
         (lambda: OnlineRegressor("pool").fit(ROWS, CODES), r"use TuneFreeRegressor\(\)"),
-        (lambda: OnlineClassifier("sgd").fit(ROWS, CODES), "unknown learner"),
+        (lambda: OnlineClassifier("adagard").fit(ROWS, CODES), "unknown learner 'adagard'; did you mean 'adagrad'"),
         (lambda: OnlineClassifier(view="sideways").fit(ROWS, CODES), "`view` must be 'raw' or 'steady'"),
         (
             lambda: OnlineClassifier("adagrad", settings={"eta": -1.0}).fit(ROWS, CODES),
@@ -113,6 +128,7 @@ def single(X=ROWS, y=CODES):
         (lambda: few().predict_set(ROWS, [0.5, 90]), "`coverage` must lie .*, not be 90; for 90 per cent pass 0.9"),
         (lambda: few().predict_set(ROWS, 0), "`coverage` must lie between 0 and 1, not be 0"),
         (lambda: single(SPARSE).explain(csr_array((5_000_000, 60))), "of 5000000 rows take more than 2 GiB"),
+        (lambda: single(np.tile(ROWS, 2000)).predict(csr_array((400_000, 6000))), "on arrays, and 400,000 rows as an"),
         (lambda: single().feature_importances_, "the model keeps no rows, over which columns are compared"),
         (lambda: OnlineClassifier(view="steady").fit(ROWS, CODES).coef_, "on raw rows have weights of"),
         (lambda: tunefree.GenerationsDisplay.from_estimator(single()), "only pools have generations"),

@@ -47,7 +47,7 @@ def test_curves_are_drawn(tmp_path, target):
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
 
 
-def test_no_words_of_curves_cover_each_other():
+def test_no_words_of_curves_cover_each_other_or_leave_the_figure():
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure
 
@@ -55,7 +55,9 @@ def test_no_words_of_curves_cover_each_other():
     display = CurveDisplay(picture=picture("mood", features=columns))
     figure = Figure(figsize=display.inches, layout="constrained", dpi=200)
     display.plot(figure=figure)
-    pairs = combinations(words_of(figure), 2)
+    words = words_of(figure)
+    assert [text for text, place in words if place.x0 < 0 or place.x1 > figure.bbox.x1] == []
+    pairs = combinations(words, 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.padded(-0.5).overlaps(other.padded(-0.5))] == []
     assert len(display.axes_) == len(display.picture.curves) > 5
     for axes, panel in zip(display.axes_, display.picture.curves, strict=True):

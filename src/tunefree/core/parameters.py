@@ -43,6 +43,7 @@ NAMED = re.compile(
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
+ASIDE = re.compile(r" \(`([a-z_]+)[^`]*`\)")  # a parameter in parentheses
 # Options whose name differs from the parameter.
 OTHER_OPTIONS = {"earlier": "--from", "ids": "--id", "sample_weight": "--weight", "groups": "--group"}
 # Parameters without an option on the command line: of a plan, and others.
@@ -278,15 +279,16 @@ def as_options(message: str, write: Callable[[str, str], str] = lambda name, wor
 def naming(owner: str, present: Collection[str] = ()) -> Iterator[None]:
     """A context in which errors name the owner of parameters that the caller does not have (not ``present``).
 
+    In parentheses these parameters are left out.
+
     >>> with naming("tunefree.train", ["text"]):
-    ...     raise ModelError("leave it out of `text`, or pass `decimal=','`")
+    ...     raise ModelError("leave it out (`ignore='a'`), or of `text`, or pass `decimal=','`")
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: leave it out of `text`, or pass `decimal=','` of tunefree.train
+    tunefree.core.errors.ModelError: leave it out, or of `text`, or pass `decimal=','` of tunefree.train
     """
     try:
         yield
     except TunefreeError as error:
-        error.args = (
-            NAMED.sub(lambda match: match[0] if match[1] in present else f"{match[0]} of {owner}", str(error)),
-        )
+        message = ASIDE.sub(lambda match: match[0] if match[1] in present else "", str(error))
+        error.args = (NAMED.sub(lambda match: match[0] if match[1] in present else f"{match[0]} of {owner}", message),)
         raise

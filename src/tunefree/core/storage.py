@@ -196,7 +196,8 @@ def _open(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
             size = os.fstat(file.fileno()).st_size
             mark, number = file.read(len(MARK)), int.from_bytes(file.read(_LENGTH), "little")
             if mark != MARK or size < len(MARK) + 2 * _LENGTH + _DIGEST:
-                raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model")
+                reader = ", or read this one by joblib.load" if Path(path).suffix == ".joblib" else ""
+                raise ModelError(f"{path}: not a tunefree model, or damaged; give the path of a trained model{reader}")
             if number != FORMAT:
                 version, remedy = ("a later", "upgrade tunefree") if number > FORMAT else ("an earlier", "train again")
                 raise ModelError(f"{path}: was written by {version} version of tunefree; {remedy}")

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core import threads
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import check, parameter
 from tunefree.core.registry import load
 from tunefree.core.rows import Block, n_rows, part, rows_at
@@ -72,8 +72,8 @@ class OnlineEstimator(Saving, BaseEstimator):
     view = "raw"
     shuffle: bool = parameter(
         True,
-        "Whether ``fit`` shuffles the rows; the model then depends only on the weighted set of rows. With False, the "
-        "rows are learned in their order, as by ``partial_fit``.",
+        "Whether ``fit`` shuffles the rows; of their order, the model then depends only on the order in which "
+        "categories first appear. With False, the rows are learned in their order, as by ``partial_fit``.",
     )
     random_state: Any = shared("random_state", 0)
     warm_start: bool = shared("warm_start", False)
@@ -410,6 +410,8 @@ class OnlineEstimator(Saving, BaseEstimator):
         >>> "scinol2" in page.html
         True
         """
+        if len(getattr(train, "shape", ())) == 1:
+            raise DataError("a column is not a table of rows", "train", remedy="pass one table that has the target")
         report = load("tunefree.report.page:report")  # lazily, since the package of reports imports estimators
         return report(self.trained_, test, train, cost, class_)
 

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 
-from tunefree.core.errors import warn
+from tunefree.core.errors import DataError, warn
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import labels_of
@@ -231,10 +231,8 @@ def check_closed(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | Non
     first = next((k for k, label in enumerate(y.tolist()) if label not in allowed), None)
     if first is not None:
         row = first if rows is None else int(rows[first])
-        raise ValueError(
-            f"y[{row}] is {y.tolist()[first]!r}, which is not among the classes {known.tolist()}; "
-            "correct it, leave the row out, or name it in classes"
-        )
+        problem = f"{y.tolist()[first]!r} is not among the classes {known.tolist()}"
+        raise DataError(problem, "y", row + 1, remedy="correct it, leave the row out, or name it in classes")
 
 
 def check_several(classes: np.ndarray) -> None:
@@ -249,8 +247,8 @@ def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
     rows = np.flatnonzero(weight > 0)
     labels, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     for k in np.flatnonzero(counts < FEWEST_ROWS).tolist() if len(rows) > MANY_ROWS else []:
-        examples = " and ".join(f"y[{row}]" for row in rows[codes == k].tolist())
+        examples = " and ".join(f"row {row + 1}" for row in rows[codes == k].tolist())
         warn(
-            f"class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {examples}; "
+            f"y: class {labels.tolist()[k]!r} has {counts[k]} of {len(rows):,} rows: {examples}; "
             "if it is a mistake, correct it, or give all classes by classes=[...]"
         )

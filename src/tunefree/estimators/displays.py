@@ -22,7 +22,7 @@ from tunefree.pool.model import Model
 PANELS_PER_ROW = 3  # panels per row
 PANEL_INCHES = 2.4, 1.75  # width and height of a panel
 MARGIN_INCHES = 0.95  # inches above and below the panels
-CHARACTERS_PER_INCH = 20  # characters of the note per inch
+CHARACTERS_PER_INCH = 18  # characters of the note per inch
 INCHES_OF_GENERATIONS = 7.6, 3.4
 LEGEND: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 LEGEND |= {"fontsize": 8.5, "title_fontsize": 8.5, "alignment": "left"}

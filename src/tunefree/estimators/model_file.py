@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import tunefree
 from tunefree.core.errors import ModelError, warn
+from tunefree.core.parameters import naming
 from tunefree.core.registry import Registry
 from tunefree.core.threads import Turn
 from tunefree.estimators import tables
@@ -134,7 +135,9 @@ class Saving:
         ...     path.stat().st_size > 0
         True
         """
-        for line in exported(self, path):
+        with naming("tunefree.train"):
+            lines = exported(self, path)
+        for line in lines:
             warn(line)
 
     @property
@@ -177,7 +180,9 @@ def exported(estimator: Any, path: str | os.PathLike[str]) -> list[str]:
     """Write an ONNX file; return notes on rows for which it may differ from the estimator."""
     try:
         from tunefree.export.model import export
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
         raise ModelError("onnx is not installed; pip install 'tunefree[onnx]'") from None
 
     with estimator._lock():

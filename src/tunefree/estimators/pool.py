@@ -256,7 +256,8 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
         """Fit the model by one pass over the rows; with ``warm_start``, continue from the current model.
 
         Unless ``classes`` is given, a warning reports classes of fewer than three rows among more than a thousand. NaN
-        in an array is a missing value. A row of weight 2 is equivalent to two copies of it.
+        in an array is a missing value. Give rows weights instead of copies: copies are predicted as known rows, and
+        make ``progressive_loss_`` too small.
         """
         learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
         return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
@@ -361,7 +362,8 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
     ) -> Self:
         """Fit the model by one pass over the rows; with ``warm_start``, continue from the current model.
 
-        NaN in an array is a missing value. A row of weight 2 is equivalent to two copies of it.
+        NaN in an array is a missing value. Give rows weights instead of copies: copies are predicted as known rows, and
+        make ``progressive_loss_`` too small.
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array
 
+from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
@@ -106,4 +107,4 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
 def _refuse(fault: Fault | None, name: str) -> None:
     if fault is not None:
-        raise ValueError(f"{name}[{fault.row}]: {fault.problem}; {fault.remedy}")
+        raise DataError(fault.problem, name, fault.row + 1, remedy=fault.remedy)

@@ -10,6 +10,7 @@ encoded as a table whose columns are named by numbers, from the first such rows 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -40,6 +41,7 @@ from tunefree.stream.schema import as_written
 from tunefree.training.roles import monotone_columns
 
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
+MOST_NUMBERS = 2**31  # limit on the size of an array that is made of a sparse matrix
 NAME = "X"  # name of a table in messages
 CHUNK_ROWS = 32768  # rows encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical", "text")  # parameters of estimators that set the types of columns
@@ -156,6 +158,9 @@ def as_learned(estimator: Any, X: Any) -> Block:
     """Return rows of an array or sparse matrix as a block of the kind that was learned, since views depend on it."""
     if estimator._is_sparse:
         return as_block(sparse.csr_array(X))
+    if sparse.issparse(X) and math.prod(X.shape) > MOST_NUMBERS:
+        problem = f"the model was fitted on arrays, and {X.shape[0]:,} rows as an array take more than 16 GiB"
+        raise DataError(problem, NAME, remedy="pass fewer at a time, or fit on a sparse matrix")
     numbers = X.toarray() if sparse.issparse(X) else X
     if estimator._encoder is None or estimator._as_array:
         return as_block(numbers)

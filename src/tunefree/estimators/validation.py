@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_X_y, validate_data
 
 from tunefree.core import rows
-from tunefree.core.errors import nearest
+from tunefree.core.errors import DataError, nearest
 from tunefree.core.rows import Block, n_rows
 from tunefree.estimators import tables
 from tunefree.estimators.tables import MOST_FEATURES, canonical
@@ -64,8 +64,8 @@ def class_labels(y: np.ndarray) -> None:
     if y.dtype.kind == "O":
         types = {type(label): index for index, label in reversed([*enumerate(y)])}
         if len(types) > 1 or not all(issubclass(kind, (str, float, np.floating)) for kind in types):
-            examples = " and ".join(f"y[{index}] of type {kind.__name__}" for kind, index in [*types.items()][:2])
-            raise ValueError(f"Unknown label type: {examples}; make the labels all strings, or all whole numbers")
+            examples = " and ".join(f"{kind.__name__} in row {index + 1}" for kind, index in [*types.items()][:2])
+            raise ValueError(f"y: Unknown label type: {examples}; make the labels all strings, or all whole numbers")
     with quiet():
         check_classification_targets(y)
 
@@ -160,11 +160,11 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     values = labels.tolist() if labels.dtype.kind == "O" else []
     missing = np.array([is_missing(value) for value in values]) if values else labels != labels
     if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
+        row = int(np.argmax(missing)) + 1
+        raise DataError("Input y contains NaN", "y", row, remedy="leave the row out")
     if is_numeric and labels.dtype.kind == "f" and (is_infinite := np.isinf(labels)).any():
-        row = int(np.argmax(is_infinite))
-        raise ValueError(f"Input y contains infinity: y[{row}] is {labels[row]}; correct it, or leave the row out")
+        row = int(np.argmax(is_infinite)) + 1
+        raise DataError("Input y contains infinity", "y", row, remedy="correct it, or leave the row out")
 
 
 def numbers_of_rows(name: str, values: Any, n: int) -> np.ndarray:
@@ -190,8 +190,9 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     is_bad = ~np.isfinite(weight) | (weight < 0)
     if is_bad.any():
         row = int(np.argmax(is_bad))
-        problem = f"sample_weight[{row}] is {weight[row]}, but weights are numbers of at least 0"
-        raise ValueError(f"{problem}; correct it, or give the row the weight 0 to leave it out")
+        problem = f"the weight is {weight[row]}, but weights are numbers of at least 0"
+        remedy = "correct it, or give the row the weight 0 to leave it out"
+        raise DataError(problem, "sample_weight", row + 1, remedy=remedy)
     if not (may_vanish or weight.any()):
         problem = "Sample weights must contain at least one non-zero number: all of sample_weight are zero"
         raise ValueError(f"{problem}; leave it out for equal weights")
@@ -228,12 +229,12 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
     except pa.ArrowException:
         raise ValueError("groups has labels of several types; make them all strings, or all numbers") from None
     if is_missing.any():
-        row = int(np.argmax(is_missing))
-        raise ValueError(f"groups[{row}] is missing; give the row a label, one of its own if it belongs to no group")
+        remedy = "give the row a label, one of its own if it belongs to no group"
+        raise DataError("the label is missing", "groups", int(np.argmax(is_missing)) + 1, remedy=remedy)
     group: np.ndarray = digests_of_labels(labels)
     if not may_be_one and len(np.unique(group)) == 1:
         raise ValueError(
-            f"groups[0] to groups[{n_rows - 1}] are all {labels[:1].tolist()[0]!r}, so no row could judge what was "
+            f"groups: all {n_rows} labels are {labels[:1].tolist()[0]!r}, so no row could judge what was "
             "learned from another; give the rows of each subject a label, or leave groups out"
         )
     return group

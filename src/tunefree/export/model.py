@@ -66,7 +66,8 @@ def export(trained: Any, path: str | os.PathLike[str], labels: Sequence[Any]) ->
 def _check(trained: Any) -> None:
     model = trained.model
     if trained.kind != TABLE:
-        raise ModelError(f"models of {trained.kind} text are not exported; train on a table")
+        rows = "sparse matrices or svmlight text" if trained.kind == "svmlight" else f"{trained.kind} text"
+        raise ModelError(f"models of {rows} are not exported; train on a table")
     check_columns(trained.encoder)
     if model.kind != "linear" or model.predictor.bank is not None:
         name = model.options.learner if model.kind == "linear" else model.kind
@@ -84,7 +85,8 @@ def _notes(pool: Any) -> list[str]:
     has_known = len(pool.contexts) > KNOWN and pool.context is pool.contexts[KNOWN]
     rows, others = ("known", "never seen") if has_known else ("new", "learned")
     share = pool.known_share if rows == "new" else 1.0 - pool.known_share
-    others = f"predictions of the model differ for rows {others} before, as {share:.1%} of the latest were"
+    others = f"predictions of the model differ for rows {others} before"
+    others += "" if f"{share:.1%}" == "0.0%" else f", as {share:.1%} of the latest were"
     return [f"the file predicts all rows as {rows} ones; {others}"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, nearest
 from tunefree.generations import kinds
 from tunefree.learners import ALL, POOL, family_of
 from tunefree.learners.contract import Traits
@@ -53,7 +53,8 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
     """Raise a ModelError unless these options can be combined."""
     loss_of(task, loss)
     if learner != POOL and learner not in ALL:
-        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join((POOL, *ALL.search()))}")
+        names = [POOL, *ALL.search()]
+        raise ModelError(f"unknown learner {learner!r}; {nearest(learner, names, 'learners', len(names))}")
     if view not in views.NAMES:
         raise ModelError(f"unknown view {view!r}; choose one of {', '.join(views.NAMES)}")
     if learner == POOL:

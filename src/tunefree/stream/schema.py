@@ -159,7 +159,8 @@ class Inference:
             return Vector(name, pc.max(pc.list_value_length(array)).as_py() or 0)
         if kind not in _BY_FAMILY:
             problem = f"columns of type {array.type} cannot be used"
-            raise DataError(problem, self.file, column=name, remedy=f"pass `ignore={name!r}`")
+            remedy = f"leave it out (`ignore={name!r}`), or convert it, such as to strings"
+            raise DataError(problem, self.file, column=name, remedy=remedy)
         return _BY_FAMILY[kind](name)
 
     def is_empty(self, name: str) -> bool:
