@@ -96,9 +96,9 @@ def read(path, **plan):
     return reading, next(reading.batches)
 
 
-def to_predict(reading, path):
+def to_predict(reading, path, types=ColumnTypes()):  # noqa: B008 - an immutable tuple
     """The encoder of a file to predict, and its rows with the texts of the column."""
-    encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
+    encoder, chunks = in_its_notation(open_source(path, column_types=types), reading.encoder, BadRows(), kept=("v",))
     (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
     return encoder, batch
 
@@ -151,12 +151,37 @@ def test_dates_to_predict_are_reported_if_written_otherwise_and_options_name_col
             in_its_notation(open_source(path, column_types=types), reading.encoder, bad)
 
 
+@pytest.mark.parametrize(
+    ("name", "declared"),
+    [(name, {"decimal": "," if name in ("decimal commas", "euros") else "."}) for name in NUMBERS]
+    + [(name, {"thousands": mark}) for name, mark in zip(("groups", "decimal commas", "spaces"), ",. ", strict=True)],
+)
+def test_the_rest_of_a_declared_notation(tmp_path, name, declared):
+    text, values = NUMBERS[name]
+    path = write(tmp_path / "a.csv", {"v": [text(value) for value in values], "y": ["no", "yes"] * 30})
+    reading, batch = read(path, **declared)
+    np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v"), values)
+    reading, _ = read(write(tmp_path / "a.jsonl", {"v": values, "y": ["no", "yes"] * 30}))
+    encoder, batch = to_predict(reading, path, ColumnTypes(**declared))
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values)
+
+
 def test_declared_notations_decide(tmp_path):
     path = written(tmp_path, "csv", ["1,250", "2.5"] * 30)
     reading, batch = read(path, thousands=",")  # so the decimal mark is a point
     assert numbers_of(reading.encoder, batch, "v")[:2].tolist() == [1250.0, 2.5]
     with pytest.raises(DataError, match="column 'v': no value is a date as in %H:%M"):
         read(path, date="v=%H:%M")
+
+
+@pytest.mark.parametrize(("last", "other"), [("03/12/2023", "%d/%m/%Y"), ("03/13/2023", None), ("2023/04/03", None)])
+def test_notes_of_dates_of_two_meanings(tmp_path, last, other):
+    dates = [last if last.startswith("2") else f"{k % 12 + 1:02}/{k % 11 + 1:02}/2023" for k in range(59)]
+    path, bad = written(tmp_path, "csv", [*dates, last]), BadRows()
+    next(begin(open_source(path), Plan(target="y"), bad).batches)
+    problem = f"dates are read as %m/%d/%Y, and might be {other}"
+    expected = [] if other is None else [("v", problem, "`date='v=FORMAT'` decides")]
+    assert [(note.column, note.problem, note.remedy) for note in bad.tally.oddities] == expected
 
 
 def test_dates_of_two_meanings_have_the_format_of_training(tmp_path):

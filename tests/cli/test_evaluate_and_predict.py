@@ -52,6 +52,23 @@ def test_ids_come_first_and_as_they_are_written(run, done, data, model, tmp_path
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
 
 
+@pytest.mark.parametrize(
+    "price", [lambda k: k % 2, lambda k: k * 1.25, lambda k: k % 2 == 0], ids=["int", "float", "bool"]
+)
+def test_rows_to_predict_with_any_target(run, done, tmp_path, price):
+    def rows(path, price):
+        path.write_text("".join(["size,price\n", *(f"{k % 7}.5,{price(k)}\n" for k in range(200))]))
+        return path
+
+    model, known = tmp_path / "m", rows(tmp_path / "known.csv", price)
+    done("train", known, "-t", "price", "-o", model, "-q", *LEARNER)
+    unknown = rows(tmp_path / "unknown.csv", lambda k: "TBD")
+    assert predicted(run, model, unknown) == predicted(run, model, known)
+    assert predicted(run, model, unknown, "--id", "price")["price"].to_pylist() == ["TBD"] * 200
+    status, _, err = run("evaluate", model, unknown)
+    assert status == 2 and "row 1, column 'price': 'TBD' is n" in err
+
+
 def test_unreadable_rows_give_no_predictions_and_no_training(run, model, tmp_path):
     (tmp_path / "bad.csv").write_text("age,job,rich\n1,2\n3\n")
     skipped = tmp_path / "bad.csv", "--on-bad-row", "skip"

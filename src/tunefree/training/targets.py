@@ -15,8 +15,9 @@ from tunefree.losses import loss_of
 from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
 from tunefree.model_files.plan import OF_NUMBERS, Plan
 from tunefree.pool.targets import Labels, check_lengths, written
-from tunefree.stream.arrays import to_numpy
+from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.notation import notation_of
 
 MOST_CLASSES_OF_INTEGERS = 100  # integers with more distinct values are numbers
 ROWS_OF_A_CLASS = 5  # mean number of rows per integer class; with fewer, the integers are numbers
@@ -152,8 +153,11 @@ def target_of(task: str, batch: Batch) -> Any:
     try:
         return to_numpy(batch.target.cast("float64", safe=False), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
+        text = str(batch.target[0].as_py())
+        problem = f"the target holds texts such as {text!r}, not numbers"
         remedy = "pass `task='classification'`"
+        if notation_of(string_array([text])) is not None:
+            remedy += "; or `decimal` and `thousands` say how numbers are written"
         raise DataError(problem, batch.file, int(batch.numbers[0]), remedy=remedy) from None
 
 
