@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tunefree import Plan, open_source
+from tunefree.core import machine
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
 from tunefree.pool import growth
@@ -13,7 +14,7 @@ from tunefree.pool.model import Model, restored
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.targets import Labels
 from tunefree.stream.text import read_lines
-from tunefree.training.memory_limit import MemoryLimit, model_bytes
+from tunefree.training.memory_limit import MemoryLimit, limit_of, model_bytes
 from tunefree.training.training import train
 
 
@@ -41,6 +42,12 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(tmp_pa
     with pytest.raises(ModelError, match="more than the 1024 bytes of `memory_limit`"):
         train(source, Plan(target="y"), memory_limit="1K", tell=told.append)
     assert not any("goes on without" in line for line in told)  # nothing that is given up would be enough
+
+
+def test_a_limit_beyond_the_memory_of_the_machine(monkeypatch):
+    monkeypatch.setattr(machine, "memory", lambda: 8 * 2**30)
+    with pytest.raises(ModelError, match=r"`memory_limit='9G'`: the machine has 8.0 GiB"):
+        limit_of("9G")
 
 
 def test_room_for_one_more_feature_is_room_for_twice_as_many():
