@@ -123,6 +123,9 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
+    if kind == "number" and encoder.labels and {*encoder.labels} <= {"0", "1"}:
+        for word, digit in (("true", "1"), ("false", "0")):
+            array = pc.replace_substring_regex(decoded(array), rf"(?i)^\s*{word}\s*$", digit)
     if kind == "number" or name in encoder.notations:
         values = to_numbers(array, name, faults, encoder.notations.get(name), *hints)
         return number_array(values, np.isnan(values))

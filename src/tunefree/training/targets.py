@@ -80,7 +80,13 @@ def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> Non
     if different > MOST_CLASSES_OF_INTEGERS and 2 * different > len(target):
         problem = f"the target has {different:,} different texts in {len(target):,} rows, which are no classes"
         remedy = "correct it if they are numbers, as `task='regression'` helps to, or pass `task='classification'`"
-        raise DataError(problem, file, column=name, remedy=remedy)
+        raise DataError(problem, file, column=name, remedy=remedy + _hint_of_notation(target))
+
+
+def _hint_of_notation(target: Any) -> str:
+    """The parameters for the notation of numbers if the first text is a number in some notation; else empty."""
+    is_number = notation_of(string_array([str(target[0].as_py())])) is not None
+    return "; `decimal` and `thousands` say how numbers are written" if is_number else ""
 
 
 def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
@@ -153,11 +159,8 @@ def target_of(task: str, batch: Batch) -> Any:
     try:
         return to_numpy(batch.target.cast("float64", safe=False), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        text = str(batch.target[0].as_py())
-        problem = f"the target holds texts such as {text!r}, not numbers"
-        remedy = "pass `task='classification'`"
-        if notation_of(string_array([text])) is not None:
-            remedy += "; or `decimal` and `thousands` say how numbers are written"
+        problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
+        remedy = "pass `task='classification'`" + _hint_of_notation(batch.target)
         raise DataError(problem, batch.file, int(batch.numbers[0]), remedy=remedy) from None
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,8 +64,11 @@ def predict(
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    learns = learn is not None
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=learns)
+    learns, encoder = learn is not None, trained.encoder
+    if source.kind == TABLE and trained.model.task == "classification":
+        encoder = copy(encoder)
+        encoder.labels = tuple(map(str, trained.model.classes))
+    encoder, chunks = in_its_notation(source, encoder, bad, kept, grows=learns)
     batches = ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live))
     if learn is not None:
         for step in learn(continued(replace(trained, encoder=encoder)), batches):
