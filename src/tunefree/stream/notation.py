@@ -160,10 +160,7 @@ def notation_of(
 
 
 def _possible(strings: Any, known: Sequence[Notation] = ()) -> list[Notation]:
-    """Notations, ``known`` ones if any, in which the first string is a number.
-
-    Python's patterns are cached, Arrow's are not.
-    """
+    """Notations, ``known`` ones if any, in which the first string is a number; Python caches patterns, unlike Arrow."""
     example = text_at(strings, 0) if len(strings) else ""
     unit = unit_of(example)
     if not known and codes_in(string_array([example.removesuffix(unit).removeprefix('="').removesuffix('"')])):
@@ -324,13 +321,9 @@ class ColumnTypes(NamedTuple):
         """The notations of numbers that agree with the declared marks; empty if none is declared."""
         if self.decimal is not None and self.thousands is not None:
             return [Notation(self.decimal, self.thousands)]
-        is_declared = self.decimal is not None or self.thousands is not None
-        return [
-            notation
-            for notation in (*ENGLISH, *CONTINENTAL)
-            if is_declared and notation.decimal == (self.decimal or notation.decimal)
-            if notation.thousands == (self.thousands or notation.thousands)
-        ]
+        if self.decimal is not None:
+            return [notation for notation in (*ENGLISH, *CONTINENTAL) if notation.decimal == self.decimal]
+        return [notation for notation in (*ENGLISH, *CONTINENTAL) if notation.thousands == self.thousands]
 
     def dates(self, names: Sequence[str]) -> dict[str, str | None]:
         """The declared formats of columns of dates, by name; names may contain equal signs."""

@@ -91,13 +91,13 @@ class Checkpoints(Callback):
         save_every: int,
         resume: bool,
         tell: Callable[[str], None],
-        request: Stop,
+        stop: Stop,
     ) -> None:
         require("save_every", int, save_every, low=0)
         for name, value in (("save_every", save_every), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.rows, self.tell, self.request = path, save_every, tell, request
+        self.path, self.rows, self.tell, self.request = path, save_every, tell, stop
         self.resumes = resume and path is not None and os.path.exists(path)
         self._digests: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # state and position that are not saved yet

@@ -200,9 +200,7 @@ def _unusable(bad: BadRows) -> list[str]:
     remedy = "pass `on_bad_row='skip'` in training to leave such rows out"
     lines = [f"cannot be used: {reason}; {remedy}" for reason in bad.tally.reasons]
     if n := bad.tally.unlabelled:
-        lines.append(
-            f"{n:,} of the rows read have no target; pass `unlabelled='skip'` in training to leave such rows out"
-        )
+        lines.append(f"{n:,} of the rows read have no target; pass `unlabelled='skip'` in training to leave them out")
     return lines + [str(oddity) for oddity in bad.tally.oddities]
 
 
