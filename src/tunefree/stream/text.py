@@ -285,7 +285,7 @@ def read_lines(
                 size, lines = _block(text, next_size, delimiters)
                 if not size:
                     break
-                data, next_size = text.take(size), getattr(file, "chunk_size", None) or block_size
+                data, next_size = text.take(size), min(getattr(file, "chunk_size", None) or block_size, block_size)
                 data.flags.writeable = False
                 rows += lines
                 yield Chunk(data, text.name, rows - lines + 1, Position(index, text.offset, rows))
