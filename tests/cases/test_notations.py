@@ -95,9 +95,9 @@ def read(path, **plan):
     return reading, next(reading.batches)
 
 
-def to_predict(reading, path):
+def to_predict(reading, path, types=ColumnTypes()):  # noqa: B008 - an immutable tuple
     """The encoder of a file to predict, and its rows with the texts of the column."""
-    encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
+    encoder, chunks = in_its_notation(open_source(path, column_types=types), reading.encoder, BadRows(), kept=("v",))
     (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
     return encoder, batch
 
@@ -150,12 +150,35 @@ def test_dates_to_predict_are_reported_if_written_otherwise_and_options_name_col
             in_its_notation(open_source(path, column_types=types), reading.encoder, bad)
 
 
+@pytest.mark.parametrize(
+    ("name", "declared"),
+    [(name, {"decimal": "," if name in ("decimal commas", "euros") else "."}) for name in NUMBERS]
+    + [(name, {"thousands": mark}) for name, mark in zip(("groups", "decimal commas", "spaces"), ",. ", strict=True)],
+)
+def test_the_rest_of_a_declared_notation(tmp_path, name, declared):
+    text, values = NUMBERS[name]
+    path = write(tmp_path / "a.csv", {"v": [text(value) for value in values], "y": ["no", "yes"] * 30})
+    reading, batch = read(path, **declared)
+    np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v"), values)
+    reading, _ = read(write(tmp_path / "a.jsonl", {"v": values, "y": ["no", "yes"] * 30}))
+    encoder, batch = to_predict(reading, path, ColumnTypes(**declared))
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values)
+
+
 def test_declared_notations_decide(tmp_path):
     path = written(tmp_path, "csv", ["1,250", "2.5"] * 30)
     reading, batch = read(path, thousands=",")  # so the decimal mark is a point
     assert numbers_of(reading.encoder, batch, "v")[:2].tolist() == [1250.0, 2.5]
     with pytest.raises(DataError, match="column 'v': no value is a date as in %H:%M"):
         read(path, date="v=%H:%M")
+
+
+@pytest.mark.parametrize(("date", "is_noted"), [("%m/%d/%Y", True), ("%m/1%d/%Y", False), ("%Y/%m/%d", False)])
+def test_notes_of_dates_of_two_meanings(tmp_path, date, is_noted):
+    texts = [f"{datetime.date(2023, k % 12 + 1, k % 9 + 1):{date}}".replace("/10", "/1") for k in range(60)]
+    begin(open_source(written(tmp_path, "csv", texts)), Plan(target="y"), bad := BadRows())
+    note = ("v", "dates are read as %m/%d/%Y, and might be %d/%m/%Y", "`date='v=FORMAT'` decides")
+    assert [(odd.column, odd.problem, odd.remedy) for odd in bad.tally.oddities] == [note] * is_noted
 
 
 def test_dates_of_two_meanings_have_the_format_of_training(tmp_path):

@@ -101,6 +101,7 @@ def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):
 
 def test_times_and_lists_are_shown_without_a_target_and_from_a_pipe(run):
     rows = {"at": [f"{hour:02}:30" for hour in range(24)] * 5, "words": [["a", "b"]] * 120}
+    assert tunefree.columns(rows | {"empty": [None] * 120}).columns[-1].why == "no values"
     view = tunefree.columns(rows)
     assert (view.task, [column.kind for column in view.columns]) == ("", ["time", "bag"])
     assert view.columns[0].range == ("00:30:00", "23:30:00") and "no target is named" in str(view)
@@ -115,7 +116,13 @@ def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):
     (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
     out, _ = done("columns", tmp_path / "bad.csv", "-t", "rich")
     assert "cannot be used: " in out and "row 101); pass --on-bad-row skip" in " ".join(out.split())
-    assert "1 of the rows read have no target; pass --unlabelled skip" in out
+    assert "1 of the rows read have no target; pass --unlabelled skip in training" in out
+
+
+def test_a_file_in_another_encoding(run, tmp_path):
+    (tmp_path / "a.csv").write_text("city,y\n" + "K\u00f6ln,1\nM\u00fcnchen,0\n" * 50, encoding="cp1252")
+    status, out, err = run("columns", tmp_path / "a.csv", "-t", "y")
+    assert (status, out) == (2, "") and "is not text in UTF" in err and "--encoding" in err
 
 
 @pytest.mark.parametrize(

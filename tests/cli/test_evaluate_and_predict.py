@@ -51,6 +51,23 @@ def test_ids_come_first_and_as_they_are_written(done, data, model, tmp_path):
     assert found["prediction'"].to_pylist() == csv_table["id"].to_pylist()
 
 
+@pytest.mark.parametrize("price", [lambda k: k % 2, lambda k: k * 1.25, lambda k: k % 2 == 0])
+def test_rows_to_predict_with_any_target(run, done, tmp_path, price):
+    def rows(path, price):
+        path.write_text("".join(["size,price\n", *(f"{k % 7}.5,{price(k)}\n" for k in range(200))]))
+        return path
+
+    model, known, unknown = (tmp_path / name for name in ("m", "known.csv", "unknown.csv"))
+    done("train", rows(known, price), "-t", "price", "-o", model, "-q", *LEARNER)
+    assert predicted(run, model, rows(unknown, lambda k: "TBD")) == predicted(run, model, known)
+    assert predicted(run, model, unknown, "--id", "price")["price"].to_pylist() == ["TBD"] * 200
+    assert "row 1, column 'price': 'TBD' is n" in run("evaluate", model, unknown)[2]
+    if price(1) == 1:
+        truths = rows(unknown, lambda k: k % 2 == 1)
+        tested = [json.loads(run("evaluate", model, data, "--json")[1])["log_loss"] for data in (truths, known)]
+        assert tested[0] == tested[1]
+
+
 def test_unreadable_rows_give_no_predictions_and_no_training(run, done, model, tmp_path):
     (tmp_path / "bad.csv").write_text("age,job,rich\n1,2\n3\n")
     skipped = tmp_path / "bad.csv", "--on-bad-row", "skip"

@@ -172,7 +172,7 @@ def test_what_is_said_holds_and_is_saved(run, done, tmp_path):
     said = ("--categorical", "zip", "--categorical", "code", "--decimal", ",", "--na-values", "gone")
     dates = ("--date", "when=%Y%m%d")
     out, err = done("train", data, "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", *said, *dates)
-    assert "amount (as 1234,5)" in out and "when (%Y%m%d)" in out and "fits none" not in out + err
+    assert "amount (as 1.234,5)" in out and "when (%Y%m%d)" in out and "fits none" not in out + err
     found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
     features = {feature["feature"] for feature in found["features"]}
     assert {"zip=01000", "code=2", "amount", "amount[missing]", "when[month=12]"} <= features

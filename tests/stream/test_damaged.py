@@ -75,7 +75,7 @@ def test_what_is_nested_has_one_type(tmp_path):
     ("name", "content", "options", "problem"),
     [
         ("a.csv", b"x,y\n1,2\n", {"delimiter": "ab"}, "the delimiter 'ab' is not one ASCII character"),
-        ("a.csv", b"x,y\n1,2\n", {"encoding": "base64"}, "there is no encoding 'base64' of text"),
+        ("a.csv", b"x,y\n1,2\n", {"encoding": "base64"}, "no encoding 'base64' of text; name one such as cp1252"),
         ("a.csv", b"x,y\n\xff,2\n", {"encoding": "ascii"}, "not text in ascii .* name its `encoding`"),
         ("a.csv", b"x,y\n1,2\n", {"escape": "x"}, "`escape` must be 'backslash' or 'quote', not 'x'"),
         ("a.csv", b"x,y\n1,2\n", {"format": "xls"}, "there is no format 'xls'; choose one of arrow, csv"),
@@ -104,6 +104,9 @@ def test_what_is_not_there_or_was_read_before_is_named(tmp_path, monkeypatch):
             open_source(path)
     with pytest.raises(DataError, match="parquet cannot be read from standard input"):
         next(open_source("-", "parquet").chunks())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"PAR1\0\0")))
+    with pytest.raises(DataError, match="not text; save it to a file"):
+        next(open_source("-", "csv").chunks())
     with pytest.raises(DataError, match=r"a: it cannot be read \(.*check the file and its permissions"), errors_of("a"):
         raise PermissionError(13, "Permission denied")
     for name, content in (("csv", b"x,y\n1,2\n"), ("json", b'{"x": 1}\n')):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.interruptions import Asking, saves_noted
 from tests.training.test_forgetting import SCINOL, stream, written
 from tests.workflows.test_training import model_bytes
 from tunefree.model_files.trained import Trained
+from tunefree.stream import tables
 from tunefree.stream.source import open_source
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
@@ -57,6 +59,19 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
     assert saves == [600, 1800, 2400] and trained.progress.complete
     assert [line for line in told if "not saved" in line and "No space" in line] == [told[0]]
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_intervals_of_saves_in_one_large_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.training.memory_limit.CHUNK_SIZE", 2**12)
+    monkeypatch.setattr(tables, "Options", partial(tables.Options, block_size=2**15))
+    (tmp_path / "a.csv").write_text("".join(LINES))
+    source, saves, stop = open_source(tmp_path / "a.csv"), saves_noted(monkeypatch), Stop()
+    train(source, SCINOL).save(tmp_path / "whole")
+    with pytest.raises(Interrupted, match="kept holds the model after"):
+        train(source, SCINOL, [Asking(stop, 3)], tmp_path / "kept", 100, stop=stop)
+    assert len(saves) == 3 and saves[-1] < 1000
+    train(source, SCINOL, (), tmp_path / "kept", 100, resume=True).save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tunefree.pool.model import Model, restored
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.targets import Labels
 from tunefree.stream.text import read_lines
-from tunefree.training.memory_limit import MemoryLimit, model_bytes
+from tunefree.training.memory_limit import MemoryLimit, limit_of, model_bytes
 from tunefree.training.training import train
 
 
@@ -38,6 +38,8 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(tmp_pa
         with pytest.raises(ModelError, match="write a size such as 500M or 4G"):
             train(ids_met_twice, plan, memory_limit=limit)
     source = open_source({"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50})
+    with pytest.raises(ModelError, match=r"`memory_limit='9000T'`: the machine has .* GiB; write less"):
+        limit_of("9000T")
     with pytest.raises(ModelError, match="more than the 1024 bytes of `memory_limit`"):
         train(source, Plan(target="y"), memory_limit="1K", tell=told.append)
     assert not any("goes on without" in line for line in told)  # nothing that is given up would be enough

@@ -110,6 +110,8 @@ WEIGHTED, COUNTS = RICH | {"sample_weight": "h"}, {"target": "pay", "loss": "poi
         ({}, {"target": "ritch"}, "ritch.*rich"),
         ({}, {}, "no target is named"),
         ({}, {"target": "job", "task": "regression"}, "`task='classification'`|not.*number"),
+        ({"pay": [f"{k},33" for k in range(2000)]}, PAY | {"decimal": "."}, "`decimal` and `thousands` say how"),
+        ({"pay": ["1,33", "2"] * 1000}, PAY | {"decimal": ".", "task": "regression"}, "`decimal` and `thousands` say"),
         ({}, PAY | {"task": "regression", "classes": ("1", "2")}, "`classes` is for classes"),
         ({"rich": [True, False] * 1000}, RICH | {"classes": ("true", "no")}, "'no' is not .* holds truth values"),
         ({"rich": [1.0, 2.0] * 1000}, RICH | {"classes": ("1", "1.0")}, "name each label once"),

@@ -65,7 +65,7 @@ class Files(Parameters):
     )
     delimiter: str | None = parameter(None, "Field delimiter of CSV files; guessed by default.", DATA)
     encoding: str | None = parameter(
-        None, "Text encoding, such as latin-1; by default UTF-8, or UTF-16 if it has a byte order mark.", DATA
+        None, "Text encoding, such as cp1252; by default UTF-8, or UTF-16 if it has a byte order mark.", DATA
     )
     escape: str | None = parameter(
         None, "Escape of double quotes in quoted CSV values: quote or backslash; guessed by default.", EXPERTS

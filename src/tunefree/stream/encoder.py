@@ -96,8 +96,8 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults, kind: str | 
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
 
-def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
-    """The labels of a target of classes; if ``labelled``, a missing label is an error of its row."""
+def labels_in(encoder: Any, array: Any, faults: Faults) -> Any:
+    """The labels of a target of classes; a missing label is an error of its row."""
     index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
 
     def problem(row: int) -> str:
@@ -105,8 +105,7 @@ def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
         is_word = isinstance(text, str) and text.strip() in NULLS
         return UNLABELLED + (f" ({text!r} stands for that unless it is among the `classes`)" if is_word else "")
 
-    if labelled:
-        faults.add(np.flatnonzero(index < 0), encoder.target, problem)
+    faults.add(np.flatnonzero(index < 0), encoder.target, problem)
     return pa.DictionaryArray.from_arrays(number_array(index, index < 0), values)
 
 
@@ -122,6 +121,9 @@ def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> An
     if kind == "boolean":
         index, words = Boolean(name).convert(array, faults)
         return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
+    if kind == "number" and encoder.labels and {*encoder.labels} <= {"0", "1"}:
+        for word, digit in (("true", "1"), ("false", "0")):
+            array = pc.replace_substring_regex(decoded(array), rf"(?i)^\s*{word}\s*$", digit)
     if kind == "number" or name in encoder.notations:
         values = to_numbers(array, name, faults, encoder.notations.get(name), *hints)
         return number_array(values, np.isnan(values))
@@ -307,8 +309,8 @@ class TableEncoder:
         """Rows, targets and weights of a chunk, which has the encoder's columns in any order.
 
         If ``learning``, new columns, categories and words become features; otherwise they are left out. If
-        ``labelled``, by default as ``learning``, every row must have a target and a weight. Otherwise targets may be
-        null, the target is None if its column is absent, and all weights are 1.
+        ``labelled``, by default as ``learning``, every row must have a target and a weight. Otherwise the column of
+        the target is not read, the target is None, and all weights are 1.
         """
         columns_before = list(self.columns)
         if learning and self.further is not None:
@@ -327,7 +329,7 @@ class TableEncoder:
         faults = Faults(bad.options)
         arrays = self._arrays_of_columns(chunk, faults)
         values = [None if array is None else column.convert(array, faults) for column, array in arrays]
-        target = self._convert_target(chunk, faults, labelled)
+        target = self._convert_target(chunk, faults) if labelled else None
         weight = _role_numbers(self, chunk, faults, "weight", learning, bad) if labelled else None
         weight = np.ones(chunk.data.num_rows) if weight is None else weight
         # an estimator has targets, groups and exposures outside the table
@@ -409,18 +411,16 @@ class TableEncoder:
         present = set(chunk.data.schema.names)
         return [column.name for column in self.columns if not (column.since or column.name in present)]
 
-    def _convert_target(self, chunk: Chunk, faults: Faults, labelled: bool) -> Any:
-        if labelled and self.target is not None:
-            hint = "; estimators name it by `save(path, target=...)`" if self.target == "target" else ""
-            check_name("target", self.target, chunk.data.schema.names, chunk.file, hint)
-        if self.target is None or self.target not in chunk.data.schema.names:
+    def _convert_target(self, chunk: Chunk, faults: Faults) -> Any:
+        if self.target is None:
             return None
-        hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
+        hint = "; estimators name it by `save(path, target=...)`" if self.target == "target" else ""
+        check_name("target", self.target, chunk.data.schema.names, chunk.file, hint)
         array = without(chunk.data.column(self.target), self.na_values)
-        array = target_of_texts(self, array, faults, *hints)
+        array = target_of_texts(self, array, faults, f"`categorical={self.target!r}` takes its values for labels")
         kind = target_family_of(array, self.target, chunk.file)
         kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
-        if labelled and kind not in {self.target_family, None}:
+        if kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
             if kind != self.target_family:
                 problem = f"the target is a {kind} here, but was a {self.target_family}"
@@ -431,10 +431,9 @@ class TableEncoder:
             values = to_numbers(array, self.target, faults)
             missing, infinite = np.isnan(values), np.flatnonzero(np.isinf(values))
             faults.add(infinite, self.target, lambda row: f"the target is infinite ({values[row]})")
-            if labelled:
-                faults.add(np.flatnonzero(missing), self.target, lambda row: UNLABELLED)
+            faults.add(np.flatnonzero(missing), self.target, lambda row: UNLABELLED)
             return array if pa.types.is_integer(array.type) else number_array(values, missing)
-        labels = labels_in(self, array, faults, labelled)
+        labels = labels_in(self, array, faults)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _rows(

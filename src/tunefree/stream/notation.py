@@ -146,26 +146,26 @@ def are_many(different: int, strings: int) -> bool:
 
 
 def notation_of(
-    strings: Any, continental: bool = False, known: Notation | None = None, is_bare: bool = True
+    strings: Any, continental: bool = False, known: Sequence[Notation] = (), is_bare: bool = True
 ) -> Notation | None:
     """The notation in which all strings are numbers, or None; for ``is_bare`` whole numbers only a ``known`` notation.
 
     As in all functions here, strings are trimmed, and none is null or means a missing value.
     """
-    possible = [known] if known is not None and len(strings) else _possible(strings)
-    if known is None and possible and is_bare and pc.all(pc.match_substring_regex(strings, r"^[+-]?\d+$")).as_py():
+    possible = _possible(strings, known)
+    if not known and possible and is_bare and pc.all(pc.match_substring_regex(strings, r"^[+-]?\d+$")).as_py():
         return None
     candidates = sorted(possible, key=lambda notation: continental and notation.decimal == ".")
     return next((notation for notation in candidates if notation.fits_all(strings)), None)
 
 
-def _possible(strings: Any) -> list[Notation]:
-    """Notations in which the first string is a number. Python's patterns are cached, Arrow's are not."""
+def _possible(strings: Any, known: Sequence[Notation] = ()) -> list[Notation]:
+    """Notations, ``known`` ones if any, in which the first string is a number; Python caches patterns, unlike Arrow."""
     example = text_at(strings, 0) if len(strings) else ""
     unit = unit_of(example)
-    if codes_in(string_array([example.removesuffix(unit).removeprefix('="').removesuffix('"')])):
+    if not known and codes_in(string_array([example.removesuffix(unit).removeprefix('="').removesuffix('"')])):
         return []
-    notations = [notation._replace(unit=unit) for notation in (*ENGLISH, *CONTINENTAL)]
+    notations = [notation._replace(unit=unit) for notation in known or (*ENGLISH, *CONTINENTAL)]
     return [notation for notation in notations if _DIGIT.search(example) and re.match(_pattern(*notation), example)]
 
 
@@ -191,11 +191,13 @@ def codes_in(strings: Any) -> str:
     return EXACT if any(abs(int(text)) > 2**53 for text in long) else ""
 
 
-def likeliest_notation(strings: Any, continental: bool = False, usual: Notation | None = None) -> Notation:
-    """The notation in which most strings are numbers; the ``usual`` one among equally likely ones."""
+def likeliest_notation(
+    strings: Any, continental: bool = False, usual: Notation | None = None, known: Sequence[Notation] = ()
+) -> Notation:
+    """The notation, a ``known`` one if any, in which most strings are numbers; of equally likely ones the ``usual``."""
     if usual is not None and usual.fits_all(strings):
         return usual
-    candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
+    candidates = sorted(known or (*ENGLISH, *CONTINENTAL), key=lambda notation: continental and notation.decimal == ".")
     unit = unit_of(text_at(strings, 0)) if len(strings) else ""
     candidates += [notation._replace(unit=unit) for notation in candidates if unit]
     candidates = candidates if usual is None else [usual, *candidates]
@@ -236,6 +238,13 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
         if not dates_in(strings[:_FIRST], format)[1] and not dates_in(strings, format)[1]:
             return format
     return None
+
+
+def other_order(strings: Any, format: str) -> str | None:
+    """The format with days and months exchanged if all strings are dates in it too; else None."""
+    other = format.translate({ord("d"): "m", ord("m"): "d"})
+    is_known = other.startswith((*_DAYS_FIRST, *_MONTHS_FIRST))
+    return other if is_known and not dates_in(strings, other)[1] else None
 
 
 def look_nearly_like_dates(strings: Any) -> bool:
@@ -308,12 +317,13 @@ class ColumnTypes(NamedTuple):
     date: Sequence[str] = ()
 
     @property
-    def notation(self) -> Notation | None:
-        """The declared notation of numbers, or None."""
-        if self.decimal is None and self.thousands is None:
-            return None
-        decimal = self.decimal or ("," if self.thousands == "." else ".")
-        return Notation(decimal, self.thousands or "")
+    def notations(self) -> list[Notation]:
+        """The notations of numbers that agree with the declared marks; empty if none is declared."""
+        if self.decimal is not None and self.thousands is not None:
+            return [Notation(self.decimal, self.thousands)]
+        if self.decimal is not None:
+            return [notation for notation in (*ENGLISH, *CONTINENTAL) if notation.decimal == self.decimal]
+        return [notation for notation in (*ENGLISH, *CONTINENTAL) if notation.thousands == self.thousands]
 
     def dates(self, names: Sequence[str]) -> dict[str, str | None]:
         """The declared formats of columns of dates, by name; names may contain equal signs."""

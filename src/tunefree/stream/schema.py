@@ -72,6 +72,7 @@ from tunefree.stream.notation import (
     look_nearly_like_dates,
     missing_words,
     notation_of,
+    other_order,
 )
 from tunefree.stream.spellings import NULLS, SIGNS_OF_MISSING
 
@@ -127,10 +128,11 @@ class Inference:
         self.plain = {name for name in texts_alone if _are_plain_numbers(self.strings[name])}
         others = [strings for name, strings in self.present.items() if name not in self.plain]
         with_points = [self.present[name] for name in self.plain if semicolons]
-        is_declared = column_types.notation is not None
-        self.continental = not is_declared and is_continental([*others, *with_points], semicolons)
-        self.is_doubtful = self.continental and not is_continental(others)
-        if is_declared or self.continental:  # a point may separate thousands
+        marks = {notation.decimal for notation in column_types.notations}
+        is_known = len(marks) == 1
+        self.continental = "," in marks if is_known else is_continental([*others, *with_points], semicolons)
+        self.is_doubtful = self.continental and not (is_known or is_continental(others))
+        if self.continental:  # a point may separate thousands
             self.plain = {name for name in self.plain if not _have_points(self.strings[name])}
         self.notes = list[Note]()
 
@@ -174,12 +176,12 @@ class Inference:
             return None
         strings = self.present[name]
         is_bare = len(strings) + self.strings[name].null_count == len(self.strings[name])
-        notation = notation_of(strings, self.continental, self.column_types.notation, is_bare)
+        notation = notation_of(strings, self.continental, self.column_types.notations, is_bare)
         if notation is not None and self.is_doubtful and len(decimal_marks(strings)) > 1:
             problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         # Whole numbers in strings are codes, unless they are strings only because of the user's ``na_values``.
-        return notation_of(strings, known=PLAIN) if notation is None and name in self.has_na else notation
+        return notation_of(strings, known=[PLAIN]) if notation is None and name in self.has_na else notation
 
     def target(self, name: str) -> tuple[str | None, Notation | None]:
         """The type of a target, None if it has no value; and the notation of its texts if they are numbers."""
@@ -207,7 +209,7 @@ class Inference:
         notation, strings, is_named = self.notation(name), self.present[name], name in self.column_types.numeric
         if notation is not None or (codes_in(strings) and not is_named):
             return notation
-        likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
+        likeliest = likeliest_notation(strings, self.continental, known=self.column_types.notations)
         numbers = strings.filter(_is_number_in(strings, likeliest))
         is_most = 2 * len(numbers) > len(self.strings[name]) - self.strings[name].null_count
         is_numeric = is_most and are_many(pc.count_distinct(numbers).as_py(), len(numbers))
@@ -228,7 +230,8 @@ class Inference:
         words = missing_words(strings) if column is None else ()
         rest = without(present, words).drop_null()
         if words and not codes_in(rest):
-            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(rest, known=PLAIN)
+            known = self.column_types.notations
+            notation = notation_of(rest, self.continental, known) or notation_of(rest, known=[PLAIN])
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
@@ -242,7 +245,7 @@ class Inference:
             return iso
         if looks_like_times(strings):
             return TimeOfDay(name)
-        if (format := date_format_of(strings, self.continental)) is not None:
+        if (format := self._date_format(name, strings)) is not None:
             return Timestamp(name, None, has_hours(format), format=format)
         is_pointed = notation is not None and notation.decimal == "."
         if is_pointed and not self.typed and plain_numbers(self.strings[name]) is not None:
@@ -270,7 +273,17 @@ class Inference:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
         if name not in self.strings or name in self.plain:
             return Number(name)
-        return Number(name, self.column_types.notation or likeliest_notation(self.present[name], self.continental))
+        known = self.column_types.notations
+        return Number(name, likeliest_notation(self.present[name], self.continental, known=known))
+
+    def _date_format(self, name: str, strings: Any) -> str | None:
+        """The format in which all strings are dates, None if there is none; it is noted if another fits them too."""
+        format = date_format_of(strings, self.continental)
+        other = None if format is None else other_order(strings, format)
+        if other is not None:
+            problem = f"dates are read as {format}, and might be {other}"
+            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
+        return format
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
@@ -279,7 +292,7 @@ class Inference:
         strings = blank_to_null(decoded(array).cast(pa.string(), safe=False), SIGNS_OF_MISSING).drop_null()
         if format is None and (iso := _iso_dates(name, strings)) is not None:
             return iso
-        format = format or date_format_of(strings, self.continental)
+        format = format or self._date_format(name, strings)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
             none_fits, not_this = "no format of dates fits all its values", f"no value is a date as in {format}"
             problem = none_fits if format is None else not_this
@@ -448,16 +461,17 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     for name, array in zip(sample.data.schema.names, sample.data.columns, strict=True):
         if name in trained.keys() | dates.keys() and family(array.type) == "string":
             texts[name] = without_words(without(array, adapted.na_values), name, (), Faults()).drop_null()
-    if column_types.notation is not None and not texts.keys() & trained.keys():
+    declared = column_types.notations
+    if declared and not texts.keys() & trained.keys():
         remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample.file, remedy=remedy)
     plain = {name for name in trained.keys() & texts.keys() if plain_numbers(texts[name]) is not None}
     decimal = _decimal_of(texts[name] for name in trained if name in texts)
     notations = dict(trained)
     for name in [name for name in trained if name in texts]:
-        notation = column_types.notation or _likeliest(texts[name], trained[name], name in plain, decimal)
+        notation = _likeliest(texts[name], trained[name], name in plain, decimal, declared)
         usual = trained[name] or PLAIN
-        if column_types.notation is None and notation is not None and notation != usual:
+        if not declared and notation is not None and notation != usual:
             problem = f"numbers are read {notation.description()}, where training had them {usual.description()}"
             adapted.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         notations[name] = trained[name] if notation == usual and name in plain else notation
@@ -469,12 +483,15 @@ def as_written(encoder: Any, sample: Chunk, column_types: ColumnTypes) -> Any:
     return adapted
 
 
-def _likeliest(strings: Any, trained: Notation | None, is_plain: bool, decimal: str | None) -> Notation | None:
+def _likeliest(
+    strings: Any, trained: Notation | None, is_plain: bool, decimal: str | None, declared: Sequence[Notation]
+) -> Notation | None:
     """The notation of a column of numbers in a file with this decimal mark; None for plain numbers, as in training."""
-    if is_plain and trained is None and decimal != ",":
+    if is_plain and trained is None and decimal != "," and not declared:
         return None
     usual = trained or PLAIN
-    return likeliest_notation(strings, decimal == ",", usual if decimal in (None, usual.decimal) else None)
+    is_possible = usual in declared if declared else decimal in (None, usual.decimal)
+    return likeliest_notation(strings, decimal == ",", usual if is_possible else None, declared)
 
 
 def _decimal_of(columns: Iterable[Any]) -> str | None:

@@ -173,7 +173,7 @@ def open_source(
     delimiter : str, optional
         The delimiter between the fields of a CSV line; guessed by default.
     encoding : str, optional
-        The encoding of text, such as latin-1; by default UTF-8, or UTF-16 if the first bytes are its mark.
+        The encoding of text, such as cp1252; by default UTF-8, or UTF-16 if the first bytes are its mark.
     max_line_bytes : int, default 64 MiB
         The maximum length of a line of text. A longer line, as in a file without line ends, is an error.
     column_types : ColumnTypes, optional
@@ -243,7 +243,7 @@ def _known_encoding(name: str) -> str:
         "x".encode(name)  # codecs.lookup alone also accepts codecs of bytes, such as base64
         return codecs.lookup(name).name
     except LookupError:
-        remedy = "name one such as utf-8, utf-16, latin-1 or cp1252"
+        remedy = "name one such as cp1252, latin-1, utf-8 or utf-16"
         raise DataError(f"there is no encoding {name!r} of text", remedy=remedy) from None
 
 

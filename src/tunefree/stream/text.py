@@ -154,7 +154,7 @@ def errors_of(name: str) -> Iterator[None]:
         yield
     except UnicodeError as error:
         problem = f"this is not text in {getattr(error, 'encoding', 'its encoding')} ({error})"
-        raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or latin-1") from None
+        raise DataError(problem, name, remedy="name its `encoding`, such as utf-8 or cp1252") from None
     except (EOFError, lzma.LZMAError, pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:  # raised by the system, not by a decompressor
             remedy = "check the file and its permissions"
@@ -285,7 +285,7 @@ def read_lines(
                 size, lines = _block(text, next_size, delimiters)
                 if not size:
                     break
-                data, next_size = text.take(size), getattr(file, "chunk_size", None) or block_size
+                data, next_size = text.take(size), min(getattr(file, "chunk_size", None) or block_size, block_size)
                 data.flags.writeable = False
                 rows += lines
                 yield Chunk(data, text.name, rows - lines + 1, Position(index, text.offset, rows))
@@ -407,7 +407,7 @@ def check_text(file: str, sample: bytes) -> None:
     """Raise a DataError if the first bytes of a file are not UTF-8 text."""
     start = sample[:4096]
     if start.startswith((b"PAR1", b"ARROW1")):
-        remedy = "give it its own extension, or pass `format`"
+        remedy = "save it to a file" if file == "-" else "give it its own extension, or pass `format`"
         raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
     if start.startswith(MARK) and b"\0" in start:
         remedy = "name a model before the data, or as `earlier`"
@@ -418,7 +418,7 @@ def check_text(file: str, sample: bytes) -> None:
 
 def not_utf8(file: str) -> DataError:
     """The error for a file that is not text in UTF-8."""
-    remedy = "name its `encoding`, such as latin-1, or its `format`"
+    remedy = "name its `encoding`, such as cp1252, or its `format`"
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 

@@ -42,7 +42,10 @@ def limit_of(text: str | None) -> int:
     match = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None or float(match[1]) == 0.0:
         raise ModelError(f"`memory_limit={text!r}`: write a size such as 500M or 4G")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+    limit, memory = int(float(match[1]) * _UNITS[match[2].upper()]), machine.memory()
+    if limit > memory > 0:
+        raise ModelError(f"`memory_limit={text!r}`: the machine has {shown(memory)}; write less")
+    return limit
 
 
 def small_chunks(file: str) -> TextFile:

@@ -16,7 +16,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.source import Source
 from tunefree.stream.text import plain_size
 from tunefree.training.callbacks import Callback, Step
-from tunefree.training.stopping import Stop
+from tunefree.training.stopping import Stop, Stopped
 
 PIECE = 2**20  # bytes hashed at a time
 
@@ -86,13 +86,18 @@ class Checkpoints(Callback):
     may_end = False
 
     def __init__(
-        self, path: str | os.PathLike[str] | None, save_every: int, resume: bool, tell: Callable[[str], None]
+        self,
+        path: str | os.PathLike[str] | None,
+        save_every: int,
+        resume: bool,
+        tell: Callable[[str], None],
+        stop: Stop,
     ) -> None:
         require("save_every", int, save_every, low=0)
         for name, value in (("save_every", save_every), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.rows, self.tell = path, save_every, tell
+        self.path, self.rows, self.tell, self.request = path, save_every, tell, stop
         self.resumes = resume and path is not None and os.path.exists(path)
         self._digests: RunningDigests | None = None
         self._latest: tuple[Trained, Position] | None = None  # state and position that are not saved yet
@@ -139,7 +144,7 @@ class Checkpoints(Callback):
         return trained
 
     def step(self, trained: Trained, step: Step) -> None:
-        """Save the training after a batch if due; if this fails, learning continues."""
+        """Save the training after a batch if due, and end it if requested; if this fails, learning continues."""
         self._latest = trained, step.batch.position
         if step.batch.checkpoint is None:
             return
@@ -147,6 +152,9 @@ class Checkpoints(Callback):
             self._save(step.batch.checkpoint)
         except ModelError as error:
             self.tell(f"not saved: {error}; learning goes on, and the next save tries again")
+        else:
+            if self.request.number:
+                raise Stopped
 
     def stop(self) -> None:
         """Save a training that was requested to end; a ModelError if it cannot be saved."""

@@ -15,8 +15,9 @@ from tunefree.losses import loss_of
 from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
 from tunefree.model_files.plan import OF_NUMBERS, Plan
 from tunefree.pool.targets import Labels, check_lengths, written
-from tunefree.stream.arrays import to_numpy
+from tunefree.stream.arrays import string_array, to_numpy
 from tunefree.stream.batch import BadRows, Batch
+from tunefree.stream.notation import notation_of
 
 MOST_CLASSES_OF_INTEGERS = 100  # integers with more distinct values are numbers
 ROWS_OF_A_CLASS = 5  # mean number of rows per integer class; with fewer, the integers are numbers
@@ -79,7 +80,13 @@ def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> Non
     if different > MOST_CLASSES_OF_INTEGERS and 2 * different > len(target):
         problem = f"the target has {different:,} different texts in {len(target):,} rows, which are no classes"
         remedy = "correct it if they are numbers, as `task='regression'` helps to, or pass `task='classification'`"
-        raise DataError(problem, file, column=name, remedy=remedy)
+        raise DataError(problem, file, column=name, remedy=remedy + _hint_of_notation(target))
+
+
+def _hint_of_notation(target: Any) -> str:
+    """The parameters for the notation of numbers if the first text is a number in some notation; else empty."""
+    is_number = notation_of(string_array([str(target[0].as_py())])) is not None
+    return "; `decimal` and `thousands` say how numbers are written" if is_number else ""
 
 
 def _whole_number_guess(values: np.ndarray, counts: np.ndarray) -> Guess:
@@ -153,7 +160,7 @@ def target_of(task: str, batch: Batch) -> Any:
         return to_numpy(batch.target.cast("float64", safe=False), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
-        remedy = "pass `task='classification'`"
+        remedy = "pass `task='classification'`" + _hint_of_notation(batch.target)
         raise DataError(problem, batch.file, int(batch.numbers[0]), remedy=remedy) from None
 
 

@@ -63,14 +63,15 @@ def train(
     ``earlier``: a model of the same plan to continue with these rows; see :func:`learn_more`.
     ``tell``: called with messages for the user.
     """
-    stop, checkpoints = stop or Stop(), Checkpoints(checkpoint, save_every, resume, tell)
+    stop = stop or Stop()
+    checkpoints = Checkpoints(checkpoint, save_every, resume, tell, stop)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     limit = MemoryLimit(limit_of(memory_limit), tell, memory_limit is not None)
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = Stoppable(**vars(in_order), stop=stop)
-        if memory_limit is not None:
+        if memory_limit is not None or save_every:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         callbacks = [Notes(rows.origin), *checked(callbacks), checkpoints, stop]
         try:

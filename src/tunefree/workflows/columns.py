@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
-from tunefree.stream.batch import BadRows, Position, Tally, row_numbers, with_row_numbers
+from tunefree.stream.batch import BadRows, Position, Tally, no_rows, row_numbers, with_row_numbers
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
 from tunefree.stream.encoder import ROLES, target_of_texts
 from tunefree.stream.formats import TABLE
+from tunefree.stream.schema import is_among
 from tunefree.stream.source import Source, open_source
 from tunefree.training import roles
 from tunefree.training.reading import Reading, Sample, begin, chunks_of
@@ -147,6 +148,8 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     bad = replace(plan.bad_rows(), skip=True, skip_unlabelled=True)
     reading = begin(source, plan, bad, is_labelled)
     sample, where = _sample_of(source, reading, bad)
+    if not sample.n_rows:
+        raise no_rows(source.name, bad.tally)
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.tables[0].schema.names]
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
@@ -194,10 +197,10 @@ def _rows_from(source: Source, reading: Reading, bad: BadRows, positions: list[P
 
 def _unusable(bad: BadRows) -> list[str]:
     """Lines about unusable rows of a sample, and oddities of usable rows."""
-    remedy = "pass `on_bad_row='skip'` to leave such rows out"
+    remedy = "pass `on_bad_row='skip'` in training to leave such rows out"
     lines = [f"cannot be used: {reason}; {remedy}" for reason in bad.tally.reasons]
     if n := bad.tally.unlabelled:
-        lines.append(f"{n:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out")
+        lines.append(f"{n:,} of the rows read have no target; pass `unlabelled='skip'` in training to leave them out")
     return lines + [str(oddity) for oddity in bad.tally.oddities]
 
 
@@ -228,7 +231,7 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
         if name == column_name:
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             return role, "named by task" if role == "target" and plan.task else why
-    return "left out", "named by ignore"
+    return "left out", "named by ignore" if is_among(name, plan.ignore) else "no values"
 
 
 def why_of(plan: Plan, column: Any) -> str:

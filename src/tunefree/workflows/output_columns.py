@@ -15,7 +15,9 @@ CONFORMAL = ("interval", "quantiles", "set")  # columns that quantify uncertaint
 class OutputColumns(Parameters):
     """The columns of each prediction, beside the prediction itself."""
 
-    ids: tuple[str, ...] = parameter((), "Column of the data to write before the predictions.", OUTPUT, metavar="COL")
+    ids: tuple[str, ...] = parameter(
+        (), "Column of the data to write before the predictions, as COL' if COL is taken.", OUTPUT, metavar="COL"
+    )
     threshold: float | None = parameter(
         None,
         "Predict the second of two classes if its probability is at least P; by default the more probable one.",

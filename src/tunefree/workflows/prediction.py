@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,7 +63,11 @@ def predict(
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
+    encoder = trained.encoder
+    if source.kind == TABLE and trained.model.task == "classification":
+        encoder = copy(encoder)
+        encoder.labels = tuple(map(str, trained.model.classes))
+    encoder, chunks = in_its_notation(source, encoder, bad, kept, grows=progressive)
     batches = ahead(encoded(encoder, chunks, bad, progressive, labelled or progressive, kept, is_live=source.is_live))
     if not progressive:
         yield from (Predicted(batch, trained.model.predict(batch.rows)) for batch in batches)
