@@ -1,5 +1,6 @@
 """The store of a model in operation: versions, the journal, one writer, and ends at any moment."""
 
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,11 +16,12 @@ import pytest
 from tests.serving.killed import POINTS, learn
 from tests.serving.model import N, check_store, learning_paused, plan, rows, table, write_model
 from tests.waiting import NEVER, until
+from tunefree.cli.serve import opened
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.service import Service, opened
+from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping, Limits
 from tunefree.serving.store import StoreError
 from tunefree.stream.source import open_source
@@ -128,11 +130,12 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
         with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
             service.learn(rows(N, N + 5))
         service.settle()
+        assert "was moved or removed" in service.problems()[0] and service.state()["learn_failure"] is not None
         answers = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
         assert answers == [before[0] | {"id": 1, "waits_for_label": False}]
         assert service.state()["rows"] == N + 5 and service.counts.waiting_not_kept == 1
         (tmp_path / "elsewhere").rename(tmp_path / "s")
-        assert service.learn(rows(N, N + 5)) == {"learned": 5}
+        assert service.learn(rows(N, N + 5)) == {"learned": 5} and service.problems() == []
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
 
 
@@ -185,6 +188,70 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         assert service.state()["rows"] == N + 11
 
 
+def with_versions(file, folder, n_versions):
+    with begun(file, folder) as service:
+        for start in range(N, N + 10 * (n_versions - 1), 10):
+            service.learn(rows(start, start + 10))
+            service.save()
+        service.learn(rows(N, N + 5))
+    return {path: path.read_bytes() for path in (folder / "versions").iterdir()}
+
+
+def test_an_empty_journal_beside_versions_is_refused_and_nothing_is_removed(file, tmp_path):
+    for n_versions in (1, 4):
+        files = with_versions(file, tmp_path / "s", n_versions)
+        (tmp_path / "s" / "journal.sqlite").write_bytes(b"")
+        for model in (Trained.load(file), None):
+            with pytest.raises(ModelError, match="lists no version, but 'versions' has models; restore it from a"):
+                Service(model, tmp_path / "s")
+        assert {path: path.read_bytes() for path in files} == files
+        shutil.rmtree(tmp_path / "s")
+
+
+def test_versions_that_are_damaged_or_removed_are_passed_over(file, tmp_path, caplog):
+    with_versions(file, tmp_path / "s", 4)
+    whole = Trained.load(tmp_path / "s" / "current.model")
+    versions = tmp_path / "s" / "versions"
+    (versions / "000005.model").write_bytes(b"")
+    (versions / "000004.model").unlink()
+    with begun(file, tmp_path / "s") as service:
+        assert caplog.messages.count("damaged") == 2 and service.state()["rows"] == N + 35
+        assert service.learner.trained.progress.progressive[0] == whole.progress.progressive[0]
+        service.roll_back(2)
+        service.learn(rows(N, N + 1))
+    for number in (6, 7):
+        (versions / f"{number:06d}.model").unlink()
+    with begun(file, tmp_path / "s") as service:  # the rows that a roll-back has left are not learned again
+        assert service.state()["rows"] == N + 21
+
+
+def test_a_store_goes_on_whatever_model_is_named(file, tmp_path, caplog):
+    with_versions(file, tmp_path / "s", 1)
+    with begun(file, tmp_path / "s") as service:
+        assert service.state()["rows"] == N + 5 and "another model" not in caplog.messages
+    other = write_model(tmp_path / "pool", learner="pool")
+    with begun(other, tmp_path / "s") as service:
+        assert service.state()["rows"] == N + 5 and '{"take": FILE}' in caplog.records[-1].details["problem"]
+
+
+def test_any_error_of_saving_is_its_failure_and_a_roll_back_clears_it(file, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise ValueError("not JSON compliant")
+
+    service = begun(file, tmp_path / "s")
+    service.learn(rows(N, N + 5))
+    with monkeypatch.context() as patched:
+        patched.setattr(Trained, "save", fail)
+        with pytest.raises(StoreError, match="not JSON compliant"):
+            service.save()
+    service.roll_back(1)
+    assert service.problems() == []
+    service.learn(rows(N, N + 5))
+    monkeypatch.setattr(Trained, "save", fail)
+    service.close()
+    assert "not JSON compliant" in service.learner.failure
+
+
 def test_an_incoming_model_is_taken(file, tmp_path):
     with begun(file, tmp_path / "s") as service:
         train(open_source(table(0, 500)), plan()).save(tmp_path / "s" / "incoming" / "new.model")
@@ -217,7 +284,6 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         (lambda: opened(file, Path("-")), "-: this is not written to standard output"),
         (lambda: opened(file, file), "is something else than a store"),
         (lambda: opened(file, tmp_path), "is something else than a store"),
-        (lambda: begun(tmp_path / "pool", store), "began with another model; leave the model out"),
         (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
         (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
         (lambda: begun(tmp_path / "small", tmp_path / "none"), "this model only predicts; serve the model that it"),
@@ -250,11 +316,16 @@ def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
 
 def test_what_an_end_left_behind_is_removed(file, tmp_path):
     begun(file, tmp_path / "s").close()
-    orphan = tmp_path / "s" / "versions" / "000009.model"
-    orphan.write_bytes(b"half a mod")
+    versions = tmp_path / "s" / "versions"
+    for name in ("000009.model", "000002.model.0123456789abcdef.part", "mine.model", "000003.model.copy"):
+        (versions / name).write_bytes(b"half a mod")
+    (versions / "000007.model").mkdir()
     (tmp_path / "s" / "current.model").unlink()
-    begun(file, tmp_path / "s").close()
-    assert not orphan.exists()
+    with begun(file, tmp_path / "s") as service:
+        service.learn(rows(N, N + 5))
+        service.save()
+    names = ["000001.model", "000002.model", "000003.model.copy", "000007.model", "mine.model"]
+    assert sorted(path.name for path in versions.iterdir()) == names
     assert Trained.load(tmp_path / "s" / "current.model").progress.complete
 
 
@@ -270,7 +341,7 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
         ("DELETE FROM facts WHERE name = 'format'", None),
         ("INSERT INTO events (rows, remembered) VALUES ('x', '')", "event .* of the journal is damaged"),
         ("UPDATE events SET rows = '[]', remembered = x'00'", "event .* of the journal is damaged"),
-        ("DELETE FROM versions", "has no version of a model; name a model to begin with"),
+        ("DELETE FROM versions", "lists no version, but 'versions' has models; restore it from a backup"),
     ):
         with sqlite3.connect(journal) as database:
             database.execute(change)
