@@ -1,6 +1,7 @@
 """The store of a model in operation: versions, the journal, one writer, and ends at any moment."""
 
-import shutil
+import json
+import math
 import signal
 import sqlite3
 import subprocess
@@ -188,66 +189,44 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         assert service.state()["rows"] == N + 11
 
 
-def with_versions(file, folder, n_versions):
-    with begun(file, folder) as service:
-        for start in range(N, N + 10 * (n_versions - 1), 10):
+def test_what_is_damaged_in_a_store_is_passed_over_or_refused_and_erases_nothing(file, tmp_path, caplog):
+    versions, other = tmp_path / "s" / "versions", write_model(tmp_path / "pool", learner="pool")
+    with begun(file, tmp_path / "s") as service:
+        for start in (N, N + 10, N + 20):
             service.learn(rows(start, start + 10))
             service.save()
         service.learn(rows(N, N + 5))
-    return {path: path.read_bytes() for path in (folder / "versions").iterdir()}
-
-
-def test_an_empty_journal_beside_versions_is_refused_and_nothing_is_removed(file, tmp_path):
-    for n_versions in (1, 4):
-        files = with_versions(file, tmp_path / "s", n_versions)
-        (tmp_path / "s" / "journal.sqlite").write_bytes(b"")
-        for model in (Trained.load(file), None):
-            with pytest.raises(ModelError, match="lists no version, but 'versions' has models; restore it from a"):
-                Service(model, tmp_path / "s")
-        assert {path: path.read_bytes() for path in files} == files
-        shutil.rmtree(tmp_path / "s")
-
-
-def test_versions_that_are_damaged_or_removed_are_passed_over(file, tmp_path, caplog):
-    with_versions(file, tmp_path / "s", 4)
     whole = Trained.load(tmp_path / "s" / "current.model")
-    versions = tmp_path / "s" / "versions"
     (versions / "000005.model").write_bytes(b"")
     (versions / "000004.model").unlink()
-    with begun(file, tmp_path / "s") as service:
-        assert caplog.messages.count("damaged") == 2 and service.state()["rows"] == N + 35
+    caplog.clear()
+    with begun(other, tmp_path / "s") as service:  # goes on, whatever model is named
+        assert caplog.messages[:3] == ["another model", "damaged", "damaged"]
+        assert '{"take": FILE} to /versions' in caplog.records[0].details["problem"]
         assert service.learner.trained.progress.progressive[0] == whole.progress.progressive[0]
         service.roll_back(2)
         service.learn(rows(N, N + 1))
-    for number in (6, 7):
-        (versions / f"{number:06d}.model").unlink()
-    with begun(file, tmp_path / "s") as service:  # the rows that a roll-back has left are not learned again
+    (versions / "000006.model").unlink()
+    (versions / "000007.model").unlink()
+    with begun(file, tmp_path / "s") as service:  # the rows that a roll-back left out are not learned again
         assert service.state()["rows"] == N + 21
+    files = {path: path.read_bytes() for path in versions.iterdir()}
+    (tmp_path / "s" / "journal.sqlite").write_bytes(b"")
+    with pytest.raises(ModelError, match="lists no version, but 'versions' has models; restore it from a backup"):
+        begun(file, tmp_path / "s")
+    assert files == {path: path.read_bytes() for path in versions.iterdir()}
 
 
-def test_a_store_goes_on_whatever_model_is_named(file, tmp_path, caplog):
-    with_versions(file, tmp_path / "s", 1)
-    with begun(file, tmp_path / "s") as service:
-        assert service.state()["rows"] == N + 5 and "another model" not in caplog.messages
-    other = write_model(tmp_path / "pool", learner="pool")
-    with begun(other, tmp_path / "s") as service:
-        assert service.state()["rows"] == N + 5 and '{"take": FILE}' in caplog.records[-1].details["problem"]
-
-
-def test_any_error_of_saving_is_its_failure_and_a_roll_back_clears_it(file, tmp_path, monkeypatch):
-    def fail(*arguments):
-        raise ValueError("not JSON compliant")
-
+def test_any_error_of_saving_is_told_until_a_roll_back(file, tmp_path, monkeypatch):
     service = begun(file, tmp_path / "s")
     service.learn(rows(N, N + 5))
     with monkeypatch.context() as patched:
-        patched.setattr(Trained, "save", fail)
+        patched.setattr(Trained, "save", lambda *_: json.dumps(math.nan, allow_nan=False))
         with pytest.raises(StoreError, match="not JSON compliant"):
             service.save()
-    service.roll_back(1)
-    assert service.problems() == []
+    assert service.roll_back(1) == 2 and service.problems() == []
     service.learn(rows(N, N + 5))
-    monkeypatch.setattr(Trained, "save", fail)
+    monkeypatch.setattr(Trained, "save", lambda *_: json.dumps(math.nan, allow_nan=False))
     service.close()
     assert "not JSON compliant" in service.learner.failure
 
@@ -287,6 +266,7 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
         (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
         (lambda: begun(tmp_path / "small", tmp_path / "none"), "this model only predicts; serve the model that it"),
+        (lambda: Service(str(file)), "is no model; load one by `Trained.load"),
         (lambda: Service(checkpoint), "the model is a checkpoint"),
         (lambda: Service(lines), "the model was trained on svmlight text"),
         (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),

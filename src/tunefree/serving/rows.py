@@ -153,8 +153,8 @@ class Reader:
                 row.pop(name, None)
             flat = rows[number - 1] = flattened(row)
             for name in categories:
-                if type(value := flat.get(name)) in (int, float) and value % 1 == 0:
-                    flat[name] = str(int(value))  # as in files
+                if type(flat.get(name)) in (int, float) and flat[name] % 1 == 0:
+                    flat[name] = str(int(flat[name]))  # as in files
             # An unknown column that is null counts as absent.
             names = [name for name, cell in flat.items() if name not in known and cell is not None]
             names = [name for name in names if name != self.id_name and not is_among(name, left_out)]

@@ -70,7 +70,7 @@ class Service:
         A model of tables; by default the one in the folder.
     folder : path, optional
         The store of the model (:mod:`tunefree.serving.store`), created if it does not exist; nothing is saved by
-        default. A store that was created with this model continues from its current version.
+        default. A store that exists continues from its latest version, whatever the model.
     admission : Admission
         Settings on the rows that are accepted.
     keeping : Keeping
@@ -79,7 +79,7 @@ class Service:
     Raises
     ------
     ModelError
-        If the model is not for tables or is a checkpoint, or the folder belongs to another model or is in use.
+        If the model is not for tables or is a checkpoint, or the folder is in use.
 
     Examples
     --------

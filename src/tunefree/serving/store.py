@@ -159,7 +159,7 @@ class Store:
             self.save(model, 0, "the model to begin with")
             self._set_fact("origin", digest)
         elif digest not in (None, self.facts.get("origin")):
-            remedy = f'copy it to {self.folder / INCOMING}, and POST {{"take": FILE}} to /versions'
+            remedy = f'copy it to {self.folder}/{INCOMING}, and POST {{"take": FILE}} to /versions'
             log("another model", problem=f"{self.folder} goes on with its versions; to serve the model, {remedy}")
 
     def __enter__(self) -> Store:
