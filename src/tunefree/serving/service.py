@@ -201,7 +201,7 @@ class Service:
 
     def problems(self) -> list[str]:
         """Problems that prevent learning or saving."""
-        problems = self.learner.broken or self.store.failure, self.learner.failure
+        problems = self.learner.broken, self.learner.failure, self.store.failure
         return [problem for problem in dict.fromkeys(problems) if problem is not None]
 
     def settle(self) -> None:
@@ -254,7 +254,7 @@ class Service:
             "learn_queue": learner.n_queued,
             "predict_queue": self.n_asked,
             "unsaved": learner.unsaved,
-            "save_failure": learner.failure,
+            "save_failure": learner.failure or self.store.failure,
             "learn_failure": learner.broken or self.store.failure,
             "waiting": self.store.n_rows["waiting"],
         }
