@@ -197,6 +197,7 @@ def test_what_is_damaged_in_a_store_is_passed_over_or_refused_and_erases_nothing
     whole = Trained.load(tmp_path / "s" / "current.model")
     (versions / "000005.model").write_bytes(b"")
     (versions / "000004.model").unlink()
+    caplog.clear()
     with begun(other, tmp_path / "s") as service:  # goes on, whatever model is named
         assert caplog.messages[:3] == ["another model", "damaged", "damaged"]
         assert '{"take": FILE} to /versions' in caplog.records[0].details["problem"]
