@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import tunefree
+from tunefree.cli.serve import opened
 from tunefree.core.errors import DataError
-from tunefree.serving.service import Service, opened
+from tunefree.serving.service import Service
 
 N = 120
 X = np.random.default_rng(0).normal(size=(N, 3))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.serving.model import N, learning_paused, plan, rows, table, write_model
-from tests.waiting import NEVER
+from tests.waiting import NEVER, until
 from tunefree.core.errors import DataError, ModelError
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
@@ -41,12 +41,14 @@ def predicted(service):
     return service.predict(rows(1100, 1200, "rich"))
 
 
-def test_rows_learned_one_by_one_go_on_with_the_stream(service, tmp_path):
+def test_rows_learned_one_by_one_go_on_with_the_stream(service, tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.serving.learner.PUBLISH_SHARE", 1e-9)  # only the first rows are published soon
     for learner, stop in (("scinol2", 1100), ("pool", 1050)):
         path = write_model(tmp_path / "m", learner=learner)
         alone, together = service(path), service(path)
         for row in rows(N, stop):
             assert alone.learn([row]) == {"learned": 1}
+        until(lambda alone=alone: alone.state()["rows_published"] > N)
         together.learn(rows(N, stop))
         assert predicted(alone) == predicted(together)
         assert alone.state()["rows"] == stop
@@ -93,7 +95,28 @@ def test_a_number_and_its_text_are_one_id(service):
     for id in (True, 1.5, [1], {"a": 1}):
         with pytest.raises(DataError, match="an id is a string or a whole number"):
             one.predict([{**row, "id": id}])
+    for ask in (one.predict, one.learn, one.label, one.explain):
+        with pytest.raises(DataError, match="rows are a list of dicts; put a row in a list"):
+            ask({"id": 1, **row})
     assert one.counts.rows_learned == 1
+
+
+def test_whole_numbers_of_json_are_categories_as_in_files(service):
+    ages = [str(age) for age in range(20, 40)] * 20
+    one = service(train(open_source({"age": ages, "rich": ["no", "yes"] * 200}), plan(categorical=("age",))))
+    assert one.predict([{"age": "25"}]) * 3 == one.predict([{"age": age} for age in ("25", 25, 25.0)])
+    assert one.learn([{"age": age, "rich": "no"} for age in (25, 25.0, 10**400)]) == {"learned": 3}
+
+
+def test_labels_may_have_the_weight_and_the_group_of_their_row(service):
+    columns = table(0, N) | {"w": [1.0, 2.0] * (N // 2), "home": [place // 5 for place in range(N)]}
+    one = service(train(open_source(columns), plan(learner="pool", sample_weight="w", groups="home")))
+    [row], label = rows(N, N + 1), {"id": 0, "rich": "no", "w": 2.0, "home": 7}
+    one.predict([{**row, "id": 0}])
+    with pytest.raises(DataError, match="'job': a label has an id, a target, and a weight; leave it out"):
+        one.label([label | {"job": "pilot"}])
+    assert one.label([label]) == {"learned": 1, "unknown": []}
+    assert [event.rows for event in one.store.events_after(0)] == [[row | {"rich": "no", "w": 2.0, "home": 7}]]
 
 
 def test_the_recent_loss_forgets_half_in_a_thousand_rows(service):
@@ -329,6 +352,7 @@ def test_a_rise_is_in_the_state(service):
     service.learn(rows[n_learned:])
     service.settle()
     (rise,) = service.state()["drifts"]
+    assert (rise["file"], rise["row_in_file"]) == ("all learned rows", rise["row"])
     assert abs(rise["row"] - n_learned - 1) < 20 and service.state()["drift_count"] == 1
     json.dumps(service.state())
 

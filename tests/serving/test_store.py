@@ -15,11 +15,12 @@ import pytest
 from tests.serving.killed import POINTS, learn
 from tests.serving.model import N, check_store, learning_paused, plan, rows, table, write_model
 from tests.waiting import NEVER, until
+from tunefree.cli.serve import opened
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.learner import Request
-from tunefree.serving.service import Service, opened
+from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping, Limits
 from tunefree.serving.store import StoreError
 from tunefree.stream.source import open_source
@@ -128,11 +129,12 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
         with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
             service.learn(rows(N, N + 5))
         service.settle()
+        assert "was moved or removed" in service.problems()[0] and service.state()["learn_failure"] is not None
         answers = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
         assert answers == [before[0] | {"id": 1, "waits_for_label": False}]
         assert service.state()["rows"] == N + 5 and service.counts.waiting_not_kept == 1
         (tmp_path / "elsewhere").rename(tmp_path / "s")
-        assert service.learn(rows(N, N + 5)) == {"learned": 5}
+        assert service.learn(rows(N, N + 5)) == {"learned": 5} and service.problems() == []
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
 
 
@@ -184,6 +186,46 @@ def test_versions_are_kept_and_gone_back_to(file, tmp_path):
         assert service.state()["rows"] == N + 11
 
 
+def test_what_is_damaged_in_a_store_is_passed_over_or_refused_and_erases_nothing(file, tmp_path, caplog):
+    versions, other = tmp_path / "s" / "versions", write_model(tmp_path / "pool", learner="pool")
+    with begun(file, tmp_path / "s") as service:
+        for start in (N, N + 10, N + 20):
+            service.learn(rows(start, start + 10))
+            service.save()
+        service.learn(rows(N, N + 5))
+    whole = Trained.load(tmp_path / "s" / "current.model")
+    (versions / "000005.model").write_bytes(b"")
+    (versions / "000004.model").unlink()
+    caplog.clear()
+    with begun(other, tmp_path / "s") as service:  # goes on, whatever model is named
+        assert caplog.messages[:3] == ["another model", "damaged", "damaged"]
+        assert '{"take": FILE} to /versions' in caplog.records[0].details["problem"]
+        assert service.learner.trained.progress.progressive[0] == whole.progress.progressive[0]
+        number = service.roll_back(2)
+    (versions / f"{number:06d}.model").unlink()
+    with begun(file, tmp_path / "s") as service:  # the rows that a roll-back left out are not learned again
+        assert service.state()["rows"] == N + 20
+    files = {path: path.read_bytes() for path in versions.iterdir()}
+    (tmp_path / "s" / "journal.sqlite").write_bytes(b"")
+    with pytest.raises(ModelError, match="lists no version, but 'versions' has models; restore it from a backup"):
+        begun(file, tmp_path / "s")
+    assert files == {path: path.read_bytes() for path in versions.iterdir()}
+
+
+def test_any_error_of_saving_is_told_until_a_roll_back(file, tmp_path, monkeypatch):
+    service = begun(file, tmp_path / "s")
+    service.learn(rows(N, N + 5))
+    with monkeypatch.context() as patched:
+        patched.setattr(Trained, "save", lambda *_: float("x"))
+        with pytest.raises(StoreError, match="could not convert"):
+            service.save()
+    assert service.roll_back(1) == 2 and service.problems() == []
+    service.learn(rows(N, N + 5))
+    monkeypatch.setattr(Trained, "save", lambda *_: float("x"))
+    service.close()
+    assert "could not convert" in service.learner.failure
+
+
 def test_an_incoming_model_is_taken(file, tmp_path):
     with begun(file, tmp_path / "s") as service:
         train(open_source(table(0, 500)), plan()).save(tmp_path / "s" / "incoming" / "new.model")
@@ -215,10 +257,10 @@ def test_what_cannot_be_served_is_refused(file, tmp_path):
         (lambda: opened(file, Path("-")), "-: this is not written to standard output"),
         (lambda: opened(file, file), "is something else than a store"),
         (lambda: opened(file, tmp_path), "is something else than a store"),
-        (lambda: begun(tmp_path / "pool", store), "began with another model; leave the model out"),
         (lambda: Service(None, tmp_path / "none"), "is no store of a model"),
         (lambda: begun(file, tmp_path / "t", admission=Admission(id="rich")), "`id='rich'`: 'rich' is the target"),
         (lambda: begun(tmp_path / "small", tmp_path / "none"), "this model only predicts; serve the model that it"),
+        (lambda: Service(str(file)), "is no model; load one by `Trained.load"),
         (lambda: Service(checkpoint), "the model is a checkpoint"),
         (lambda: Service(lines), "the model was trained on svmlight text"),
         (lambda: Limits(host="0.0.0.0"), "`host='0.0.0.0'` lets other machines in; name a file with a token"),
@@ -248,11 +290,16 @@ def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
 
 def test_what_an_end_left_behind_is_removed(file, tmp_path):
     begun(file, tmp_path / "s").close()
-    orphan = tmp_path / "s" / "versions" / "000009.model"
-    orphan.write_bytes(b"half a mod")
+    versions = tmp_path / "s" / "versions"
+    for name in ("000009.model", "000002.model.0123456789abcdef.part", "mine.model", "000003.model.copy"):
+        (versions / name).write_bytes(b"half a mod")
+    (versions / "000007.model").mkdir()
     (tmp_path / "s" / "current.model").unlink()
-    begun(file, tmp_path / "s").close()
-    assert not orphan.exists()
+    with begun(file, tmp_path / "s") as service:
+        service.learn(rows(N, N + 5))
+        service.save()
+    names = ["000001.model", "000002.model", "000003.model.copy", "000007.model", "mine.model"]
+    assert sorted(path.name for path in versions.iterdir()) == names
     assert Trained.load(tmp_path / "s" / "current.model").progress.complete
 
 
@@ -268,7 +315,7 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
         ("DELETE FROM facts WHERE name = 'format'", None),
         ("INSERT INTO events (rows, remembered) VALUES ('x', '')", "event .* of the journal is damaged"),
         ("UPDATE events SET rows = '[]', remembered = x'00'", "event .* of the journal is damaged"),
-        ("DELETE FROM versions", "has no version of a model; name a model to begin with"),
+        ("DELETE FROM versions", "lists no version, but 'versions' has models; restore it from a backup"),
     ):
         with sqlite3.connect(journal) as database:
             database.execute(change)

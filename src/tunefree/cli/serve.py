@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
+from tunefree.core.errors import ModelError
+from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits, is_store
 
 
 def serve(
@@ -41,14 +42,14 @@ def serve(
     the server after the requests received.
     """
     from tunefree.core import machine
-    from tunefree.core.errors import ModelError
     from tunefree.core.parameters import refuse
 
     try:
         from tunefree.serving.http import serve as serve_http
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
-    from tunefree.serving.service import Service, opened
+    from tunefree.serving.events import log, log_json
+    from tunefree.serving.service import Service
 
     machine.share_freed_memory()
     limits.token()  # check the token before a store is created
@@ -56,7 +57,24 @@ def serve(
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}
         refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
+    log_json()
     service = Service(trained, folder, admission, keeping)
     if folder is None:
-        typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
+        log("nothing is kept", problem="what is learned here is lost when the server ends; --output FOLDER keeps it")
     serve_http(service, limits)
+
+
+def opened(path: Path, output: Path | None) -> tuple[Any, Path | None]:
+    """The model (None for a store) and the store for the arguments: a model file or a store, and an output."""
+    from tunefree.model_files.trained import Trained
+
+    if is_store(path):
+        if output is not None and output.resolve() != path.resolve():
+            raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
+        return None, path
+    if str(output) == "-":
+        raise ModelError("-: this is not written to standard output; name a folder")
+    is_other = output is not None and output.exists() and not is_store(output)
+    if output is not None and is_other and (not output.is_dir() or any(output.iterdir())):
+        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
+    return Trained.load(path), output

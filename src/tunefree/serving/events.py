@@ -11,7 +11,6 @@ from typing import Any
 
 LOG = logging.getLogger("tunefree.serving")
 LOG.addHandler(logging.NullHandler())  # silent in Python unless the user configures logging
-_WARNINGS = {"not saved", "not written", "not answered", "broken"}
 
 
 @dataclass
@@ -52,5 +51,5 @@ def log_json() -> None:
 
 
 def log(event: str, **details: Any) -> None:
-    """Log an event with its details."""
-    LOG.log(logging.WARNING if event in _WARNINGS else logging.INFO, event, extra={"details": details})
+    """Log an event with its details, as a warning if one of them is a ``problem``."""
+    LOG.log(logging.WARNING if details.get("problem") else logging.INFO, event, extra={"details": details})

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import math
+import re
 import secrets
 import socket
 import sys
@@ -28,7 +29,7 @@ from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.model_files.plan import NOTATIONS
 from tunefree.serving import learner
-from tunefree.serving.events import log, log_json
+from tunefree.serving.events import log
 from tunefree.serving.rows import MAX_NAME_LENGTH
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
@@ -40,6 +41,7 @@ SWITCH_INTERVAL = 0.0001  # thread switch interval in seconds; a prediction rele
 MAX_INLINE_BYTES = 1 << 16  # bytes; larger requests are parsed in another thread
 MAX_INLINE_ROWS = 100  # rows; longer answers are serialised in another thread
 MAX_EXPLAINED = 100  # rows of a request
+ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # IPv4 or IPv6 in a URL
 METRICS_TYPE = "text/plain; version=0.0.4"
 IDEMPOTENCY_KEY = "Idempotency-Key"  # header with the name of a request
 CONFORMAL_PARAMETERS = (*CONFORMAL, "conditional")  # query parameters that add columns to predictions
@@ -61,7 +63,7 @@ class Application:
         ProcessCollector(registry=self.registry)
         described = "tunefree_request_seconds", "From a request to its answer.", ("path", "status")
         self._latency = Histogram(*described, buckets=LATENCY_BUCKETS, registry=self.registry)
-        self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
+        self._hosts = set(map(str.lower, ("localhost", limits.host, *limits.allow_host)))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request; all errors become responses. Predictions occupy no thread that waits for learning."""
@@ -108,17 +110,20 @@ class Application:
     def _admit(self, request: Request, route: Route) -> None:
         """Raise an error if a request is for another host, is not JSON, or lacks the token.
 
-        Web pages of other origins can neither send JSON nor read answers, since the server sends no CORS headers.
+        Web pages of other origins can neither send JSON nor read answers, since the server sends no CORS headers. Names
+        of other hosts may resolve to this server, but addresses do not.
         """
         host = request.headers.get("host", "").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if name not in self._hosts:
+        if name not in self._hosts and not ADDRESS.fullmatch(name):
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
             raise HTTPException(403, problem)
         if request.scope["query_string"]:
             names = [name for name, _ in request.query_params.multi_items()]
             _check_parameters(request.scope["path"], names, route.query)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            raise HTTPException(415, "the request is compressed; send it uncompressed, without Content-Encoding")
         if request.method == "POST" and kind != "application/json":
             raise HTTPException(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
         if route.needs_token:
@@ -126,8 +131,9 @@ class Application:
 
     def _check_token(self, request: Request, why: str = "") -> None:
         """Raise an error if the server has a token and the request lacks it."""
-        sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
-        if self._token is not None and not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
+        scheme, _, sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape").partition(b" ")
+        is_right = scheme.lower() == b"bearer" and secrets.compare_digest(sent, (self._token or "").encode())
+        if self._token is not None and not is_right:
             raise HTTPException(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
     async def predict(self, request: Request) -> Answer:
@@ -272,6 +278,8 @@ def _parsed(body: bytearray) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
+        if type(error) is ValueError:
+            raise HTTPException(400, "a number has too many digits; send null where it is not known") from None
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise HTTPException(400, f"the request is not JSON{place}; send an object or an array of objects") from None
 
@@ -309,7 +317,6 @@ def _bound(limits: Limits) -> socket.socket:
 
 def serve(service: Service, limits: Limits) -> None:
     """Serve until a signal arrives, and close the service; a ModelError if the port or the token is unusable."""
-    log_json()
     with service, _bound(limits) as listening:
         sys.setswitchinterval(SWITCH_INTERVAL)
         gc.freeze()  # collecting garbage among the present objects would stop all threads for 60 ms or more

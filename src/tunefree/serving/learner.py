@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import queue
 import threading
 import time
@@ -28,7 +29,7 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import published
 from tunefree.pool.waiting import Remembered, remember
 from tunefree.serving.events import Counts, log
-from tunefree.serving.rows import REQUEST, Reader
+from tunefree.serving.rows import MAX_NAME_LENGTH, REQUEST, Reader, check_rows
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Event, Row, Store, StoreError, Waiting
 from tunefree.stream.batch import BadRows, Converted
@@ -87,6 +88,9 @@ class Request:
     earlier: tuple[str, Row] | None = None  # digest and answer of an earlier request with this name
     sequence: int = 0  # sequence number of the event; 0 without rows
 
+    def __post_init__(self) -> None:
+        check_rows(self.sent)
+
     @cached_property
     def digest(self) -> str:
         """The digest of the request."""
@@ -109,21 +113,20 @@ class Learner:
     """The thread that learns rows, and publishes and saves the model."""
 
     published: Published  # copy of the model for predictions
-    sequence: int  # sequence number of the last learned event
     recent: float | None  # exponentially weighted mean of the progressive loss, with half-life HALF_LIFE
 
-    def __init__(self, store: Store, model: Trained, reader: Reader, keeping: Keeping, counts: Counts) -> None:
-        self.store, self._reader, self._keeping = store, reader, keeping
-        self._counts = counts
+    def __init__(self, store: Store, model: Trained, sequence: int, reader: Reader, keeping: Keeping) -> None:
+        self.store, self._reader, self._keeping, self.counts = store, reader, keeping, Counts()
         self.broken: str | None = None  # error after which nothing can be learned
         self.failure: str | None = None  # error of the last save
         self.n_published = 0
         self._queue: queue.SimpleQueue[Request | Task] = queue.SimpleQueue()
         self._next: Request | Task | None = None  # first task of the next group, already taken from the queue
         self._is_over = False
-        self._looked = 0.0  # time of the last removal of old rows
+        self._looked = -math.inf  # time of the last removal of old rows
+        self._begin(model, sequence)
         started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(model, started), name="tunefree-learning", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(started,), name="tunefree-learning", daemon=True)
         self._thread.start()
         started.result()
 
@@ -168,12 +171,12 @@ class Learner:
         self._thread.join()
         self._refuse_queued()
 
-    def _run(self, model: Trained, started: Future[None]) -> None:
+    def _run(self, started: Future[None]) -> None:
         threads.lower_priority()  # predictions have priority
         try:
-            self._begin(model, self.store.versions[-1].sequence)
             self._replay()
             self._publish()
+            self._publish_at = 0.0  # the first publication takes long, as it warms up the process
         except BaseException as error:
             started.set_exception(error)
             return
@@ -189,7 +192,7 @@ class Learner:
                     task.answer.set_result(task.function())
                 except Exception as error:
                     task.answer.set_exception(without_frames(error))
-        if self.unsaved and self.broken is None:
+        if self.unsaved:
             self.save("the server ended")
 
     def _next_group(self) -> tuple[list[Request], Task | None]:
@@ -228,7 +231,7 @@ class Learner:
                 events = []
         self._learn(events)
         if self.unsaved:
-            self._counts.rows_replayed = self.unsaved
+            self.counts.rows_replayed = self.unsaved
             log("replayed", rows=self.unsaved)
 
     @property
@@ -243,25 +246,17 @@ class Learner:
                 self._publish()
             if self.unsaved >= self._keeping.save_every and time.monotonic() >= self._retry:
                 self.save("rows were learned")
-            self._drop_old()
-        except StoreError as error:
-            log("not written", problem=str(error))
+            with suppress(StoreError):  # the store keeps it as its failure
+                self._drop_old()
         except Exception as error:  # such as a MemoryError while copying the model
             self._break(error, [])
-
-    def _refuse(self, request: Request, error: Exception) -> None:
-        if isinstance(error, StoreError):
-            log("not written", problem=str(error))
-        else:
-            self._counts.requests_refused += 1
-        request.answer.set_exception(without_frames(error))
 
     def _join(self, request: Request) -> None:
         """Set the earlier answer of a repeated request, or the rows that belong to the labels."""
         request.rows, request.remembered, request.ids, request.unknown = request.sent, [], [], []
         if request.name is not None and request.earlier is None:
             request.earlier = self.store.answered(request.name)
-            self._counts.requests_repeated += request.earlier is not None
+            self.counts.requests_repeated += request.earlier is not None
         if request.earlier is not None:
             if request.earlier[0] != request.digest:
                 problem = f"a request named {request.name!r} came before, and held something else"
@@ -271,20 +266,22 @@ class Learner:
             self._join_labels(request)
 
     def _join_labels(self, request: Request) -> None:
-        target, name = str(self.trained.encoder.target), self._reader.id_name
+        encoder, name = self.trained.encoder, self._reader.id_name
+        target, known = str(encoder.target), (name, encoder.target, encoder.weight, encoder.group)
         ids = [str(id) for id in self._reader.ids_of(request.sent, needed=True)]
         for number, label in enumerate(request.sent, 1):
             if label.get(target) is None:
                 raise DataError("there is no label", REQUEST, number, target, f"send {target!r} with the id")
-            if further := [key for key in label if key not in (name, target)]:
-                raise DataError("a label has an id and a target", REQUEST, number, further[0], "leave it out")
+            if further := [key for key in label if key not in known]:
+                column = further[0][:MAX_NAME_LENGTH]
+                raise DataError("a label has an id, a target, and a weight", REQUEST, number, column, "leave it out")
         waiting, request.rows = self.store.waiting(ids), []
         for label, id in zip(request.sent, ids, strict=True):
             if id not in waiting:
                 request.unknown.append(label[name])
                 continue
             row = waiting[id]
-            request.rows.append(row.row | {target: label[target]})
+            request.rows.append(row.row | {key: value for key, value in label.items() if key != name})
             request.ids.append(id)
             request.remembered += [] if row.remembered is None else [row.remembered]
 
@@ -296,7 +293,6 @@ class Learner:
             usable, converted = self._check(requests)
             events = self._write(usable)
         except Exception as error:
-            log("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
             for request in [request for request in requests if not request.answer.done()]:
                 request.answer.set_exception(error)
             return
@@ -306,7 +302,7 @@ class Learner:
             self._break(error, usable)
             return
         for request in usable:
-            self._counts.labels_unknown += len(request.unknown)
+            self.counts.labels_unknown += len(request.unknown)
             request.answer.set_result(request.outcome())
 
     def _check(self, requests: list[Request]) -> tuple[list[Request], Converted | None]:
@@ -318,7 +314,8 @@ class Learner:
         except Exception as error:  # check the requests one by one to find the invalid one
             if len(requests) > 1:
                 return [usable for request in requests for usable in self._check([request])[0]], None
-            self._refuse(requests[0], error)
+            self.counts.requests_refused += not isinstance(error, StoreError)
+            requests[0].answer.set_exception(without_frames(error))
             return [], None
         checked = iter(rows)
         for request in requests:
@@ -362,7 +359,7 @@ class Learner:
         if (weight := metrics.weight - before[0]) > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (len(rows) / HALF_LIFE)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
-        self._counts.rows_learned, self.unsaved = self._counts.rows_learned + len(rows), self.unsaved + len(rows)
+        self.counts.rows_learned, self.unsaved = self.counts.rows_learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
 
     def _break(self, error: Exception, requests: list[Request]) -> None:
@@ -370,15 +367,12 @@ class Learner:
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
         log("broken", problem=self.broken)
         target = self.trained.encoder.target
-        try:
-            with self.store.transaction():  # not acknowledged, and would fail again
-                self.store.remove(request.sequence for request in requests if request.sequence)
-                for request in requests:  # rows of labels wait again
-                    rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
-                    waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
-                    self.store.keep_waiting(waiting, self._keeping.remember)
-        except StoreError as problem:
-            log("not written", problem=str(problem))
+        with suppress(StoreError), self.store.transaction():  # not acknowledged, and would fail again
+            self.store.remove(request.sequence for request in requests if request.sequence)
+            for request in requests:  # rows of labels wait again
+                rows = [{name: cell for name, cell in row.items() if name != target} for row in request.rows]
+                waiting = [Waiting(id, row, None) for id, row in zip(request.ids, rows, strict=False)]
+                self.store.keep_waiting(waiting, self._keeping.remember)
         for request in requests:
             request.answer.set_exception(StoreError(self.broken))
 
@@ -406,19 +400,19 @@ class Learner:
     def save(self, reason: str) -> None:
         """Save a version; a failure loses no rows, as the journal has them."""
         start = time.monotonic()
-        if self.broken is not None:  # the model is inconsistent
-            self.failure = self.broken
-            return
         try:
+            if self.broken is not None:  # the model is inconsistent
+                raise StoreError(self.broken)
             version = self.store.save(self.trained, self.sequence, reason)  # in memory, only drops events
             if self.store.folder is not None:
                 log("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
-                self._counts.saves += 1
+                self.counts.saves += 1
             self.unsaved, self.failure = 0, None
-        except TunefreeError as error:
-            self.failure, self._retry = str(error), time.monotonic() + RETRY_SECONDS
-            self._counts.saves_failed += 1
-            log("not saved", problem=str(error))
+        except Exception as error:
+            self.failure = str(error) if isinstance(error, TunefreeError) else repr(error)
+            self._retry = time.monotonic() + RETRY_SECONDS
+            self.counts.saves_failed += 1
+            log("not saved", problem=self.failure)
 
     def replace(self, model: Trained, reason: str) -> int:
         """Continue with another model, without the rows learned since it was made; returns its version.
@@ -433,19 +427,17 @@ class Learner:
         continued(model)
         last = max((event.sequence for event in self.store.events_after(self.sequence)), default=self.sequence)
         number = self.store.save(model, last, reason).number
-        self._begin(self.store.current(), last)
+        self._begin(self.store.load(number), last)
         self._publish()
-        self.broken = None
+        self.broken = self.failure = None
         log("replaced", version=number, reason=reason)
         return number
 
     def _drop_old(self) -> None:
         """Drop rows whose labels did not arrive in time, and equally old names of requests."""
-        if time.monotonic() < self._looked + TICK and self._looked:
+        if time.monotonic() < self._looked + TICK:
             return
         self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
         with self.store.transaction():
             dropped = self.store.drop_old(seconds)
-        self._counts.waiting_dropped_for_age += dropped
-        if dropped:
-            log("dropped for age", rows=dropped)
+        self.counts.waiting_dropped_for_age += dropped

@@ -23,7 +23,7 @@ from tunefree.stream.row_encoder import MOST_ROWS, RowEncoder
 from tunefree.stream.schema import is_among, with_numbers_as_texts
 from tunefree.training.targets import labels_of, rows_with_usable_targets
 
-REQUEST, JOURNAL = "the request", "the journal"  # names of the sources of rows, in messages
+REQUEST, LEARNED = "the request", "all learned rows"  # names of the sources of rows, in messages
 MAX_NAME_LENGTH = 200  # maximum length in messages of a name sent by a client
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'`"
 
@@ -38,11 +38,12 @@ class Reader:
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
         """The ids of rows as text, so that 1 and "1" are equal; a DataError for repeated, or needed but missing ids."""
+        check_rows(rows)
         ids, numbers = list[str | None](), dict[str, int]()
         for number, row in enumerate(rows, 1):
             id: Any = row.get(self.id_name)
             problem, remedy = "", None
-            if isinstance(id, int) and not isinstance(id, bool):
+            if type(id) is int:
                 id = str(id)
             if id is None and needed:
                 problem, remedy = "there is no id", f"send {self.id_name!r}, too"
@@ -51,7 +52,7 @@ class Reader:
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
             elif id in numbers:
-                problem, remedy = f"the id {id!r} is that of row {numbers[id]}, too", "send each row once"
+                problem, remedy = f"the id {shown(id)} is that of row {numbers[id]}, too", "send each row once"
             if problem:
                 raise DataError(problem, REQUEST, number, self.id_name, remedy)
             if id is not None:
@@ -115,7 +116,8 @@ class Reader:
             remedy = "correct it, or pass `new_classes=True`"
             if self._admission.new_classes:
                 remedy = f"correct it; there are at most {MANY_CLASSES} classes"
-            problem = f"the label {labels.values[labels.codes[row - 1]]!r} is not among the classes {listed(classes)}"
+            label = shown(labels.values[labels.codes[row - 1]])
+            problem = f"the label {label} is not among the classes {listed(classes)}"
             raise DataError(problem, REQUEST, row, refused.target, remedy)
 
     def learned(self, trained: Trained, rows: list[Row], converted: Converted | None = None) -> Batch:
@@ -125,7 +127,7 @@ class Reader:
         """
         encoder, refused = trained.encoder, BadRows(options=(), target=trained.encoder.target)
         chunk = self._chunk(trained, rows, True)[0] if converted is None else converted.chunk
-        chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
+        chunk = chunk._replace(row=1 + trained.progress.rows, file=LEARNED)
         if converted is None:
             return encoder.encode(chunk, True, refused, True)
         return encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
@@ -136,9 +138,7 @@ class Reader:
         rows, types = with_numbers_as_texts(encoder, rows), encoder.types()
         left_out = [*trained.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
         known = dict.fromkeys([*types, *left_out])
-        for row in rows:
-            if type(group := row.get(encoder.group)) is int:
-                row[encoder.group] = str(group)  # as in files
+        categories = [encoder.group, *(column.name for column in encoder.columns if getattr(column, "numbers", False))]
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:
             del types[name]
@@ -151,10 +151,14 @@ class Reader:
             for name in unused:
                 row.pop(name, None)
             flat = rows[number - 1] = flattened(row)
+            for name in categories:
+                if type(flat.get(name)) in (int, float) and flat[name] % 1 == 0:
+                    flat[name] = str(int(flat[name]))  # as in files
             # An unknown column that is null counts as absent.
             names = [name for name, cell in flat.items() if name not in known and cell is not None]
             names = [name for name in names if name != self.id_name and not is_among(name, left_out)]
             if names and self._admission.unknown_columns == REFUSE:
+                names = [name[:MAX_NAME_LENGTH] for name in names]
                 hint = renamed([name for name in columns if name not in flat], names)
                 hint = hint or nearest(names[0], list(known), "columns")
                 raise DataError(f"the model does not know it ({hint})", REQUEST, number, names[0], CLOSED)
@@ -163,6 +167,12 @@ class Reader:
             unknown.append(names)
             _check_present(columns, needed, flat, number)
         return read_objects(rows, types, REQUEST), unknown
+
+
+def check_rows(rows: Any) -> None:
+    """Raise a DataError unless rows are a list of dicts."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError("rows are a list of dicts", REQUEST, remedy="put a row in a list")
 
 
 def _check_present(columns: list[str], needed: list[str], flat: Row, number: int) -> None:

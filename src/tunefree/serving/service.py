@@ -1,9 +1,7 @@
 """A model that predicts and learns, and is saved while it learns; :mod:`tunefree.serving.http` serves it over HTTP.
 
-Rows are predicted in the thread of the request. An event loop predicts a few rows itself, since switching to another
-thread takes longer than their prediction. More rows are predicted in another thread, in parts, with other requests in
-between. Rows with an id are answered after they are written to the journal, in one transaction with all other rows that
-arrived in the meantime.
+Rows with an id are answered after they are written to the journal, in one transaction with all other rows that arrived
+in the meantime.
 """
 
 from __future__ import annotations
@@ -26,10 +24,9 @@ from tunefree.explanation.members import Reference
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.waiting import remembered
-from tunefree.serving.events import Counts, log
 from tunefree.serving.learner import Learner, Published, Request, without_frames
-from tunefree.serving.rows import Reader
-from tunefree.serving.settings import Admission, Keeping, is_store
+from tunefree.serving.rows import Reader, check_rows
+from tunefree.serving.settings import Admission, Keeping
 from tunefree.serving.store import Row, Store, StoreError, Waiting
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.formats import TABLE
@@ -73,7 +70,7 @@ class Service:
         A model of tables; by default the one in the folder.
     folder : path, optional
         The store of the model (:mod:`tunefree.serving.store`), created if it does not exist; nothing is saved by
-        default. A store that was created with this model continues from its current version.
+        default. A store that exists continues from its latest version, whatever the model.
     admission : Admission
         Settings on the rows that are accepted.
     keeping : Keeping
@@ -82,7 +79,7 @@ class Service:
     Raises
     ------
     ModelError
-        If the model is not for tables or is a checkpoint, or the folder belongs to another model or is in use.
+        If the model is not for tables or is a checkpoint, or the folder is in use.
 
     Examples
     --------
@@ -106,10 +103,10 @@ class Service:
         if model is not None:
             check_serves(model)
         path = None if folder is None else Path(folder)
-        self.admission, self.keeping, self.counts, self.n_asked = admission, keeping, Counts(), 0
+        self.admission, self.keeping, self.n_asked = admission, keeping, 0
         self.store = Store(path, model, keeping.durability, keeping.keep_versions)
         try:
-            current = model if path is None else self.store.current()
+            current, sequence = (model, 0) if path is None else self.store.latest()
             assert current is not None
             check_serves(current)
             encoder, name = current.encoder, admission.id
@@ -117,10 +114,11 @@ class Service:
                 problem = f"`id={name!r}`: {name!r} is the target, the weight or the group of the model"
                 raise ModelError(f"{problem}; name another")
             self._learns, self._predicts, self._explains = (Reader(admission) for _ in range(3))  # one for each thread
-            self.learner = Learner(self.store, current, self._learns, keeping, self.counts)
+            self.learner = Learner(self.store, current, sequence, self._learns, keeping)
         except BaseException:
             self.store.close()
             raise
+        self.counts = self.learner.counts
         self._odd = BadRows(options=(), target=encoder.target)  # oddities of predicted rows
         self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
         self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
@@ -149,7 +147,8 @@ class Service:
         request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
         while request.n_left:
             self._predict_next(request)
-        self._keep([request])
+        if request.waiting:
+            self._keep([request])
         return request.answers
 
     async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
@@ -197,11 +196,13 @@ class Service:
 
     def explained(self, rows: list[Row], label: Any = None) -> Future[list[Row]]:
         """The result of :meth:`explain`, from a thread that explains one request after another."""
+        check_rows(rows)
         return self._explaining.submit(self._explain, rows, label)
 
     def problems(self) -> list[str]:
         """Problems that prevent learning or saving."""
-        return [problem for problem in (self.learner.broken, self.learner.failure) if problem is not None]
+        problems = self.learner.broken, self.learner.failure, self.store.failure
+        return [problem for problem in dict.fromkeys(problems) if problem is not None]
 
     def settle(self) -> None:
         """Wait until predictions use the latest learned model."""
@@ -253,8 +254,8 @@ class Service:
             "learn_queue": learner.n_queued,
             "predict_queue": self.n_asked,
             "unsaved": learner.unsaved,
-            "save_failure": learner.failure,
-            "learn_failure": learner.broken,
+            "save_failure": learner.failure or self.store.failure,
+            "learn_failure": learner.broken or self.store.failure,
             "waiting": self.store.n_rows["waiting"],
         }
 
@@ -292,14 +293,11 @@ class Service:
     def _keep(self, group: list[PredictRequest]) -> None:
         """Store rows that wait for their labels; if that fails, mark their answers."""
         waiting = [row for request in group for row in request.waiting]
-        if not waiting:
-            return
         try:
             with self.store.transaction():
                 self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
-        except StoreError as error:
+        except StoreError:
             self.counts.waiting_not_kept += len(waiting)
-            log("not written", problem=str(error))
             for answer in [answer for request in group for answer in request.answers if "id" in answer]:
                 answer["waits_for_label"] = False
 
@@ -355,22 +353,10 @@ def _finite(value: Any) -> Any:
 
 def check_serves(trained: Trained) -> None:
     """Raise an error if a model cannot be served."""
+    if not isinstance(trained, Trained):
+        raise ModelError(f"{trained!r} is no model; load one by `Trained.load(path)`")
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
     if trained.model.predictor.only_predicts:
         raise ModelError("this model only predicts; serve the model that it was made of")
     continued(trained)
-
-
-def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store for the arguments of the command: a model file or a store, and an output."""
-    if is_store(path):
-        if output is not None and output.resolve() != path.resolve():
-            raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
-        return None, path
-    if str(output) == "-":
-        raise ModelError("-: this is not written to standard output; name a folder")
-    is_other = output is not None and output.exists() and not is_store(output)
-    if output is not None and is_other and (not output.is_dir() or any(output.iterdir())):
-        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
-    return Trained.load(path), output

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tunefree.core.parameters import Parameters, parameter
 REFUSE, IGNORE = "refuse", "ignore"
 ROWS, KEEPING, SERVER = "Rows", "Storage", "Server"  # panels of the help
 POWER, PROCESS = "power", "process"
+LOOPBACK = re.compile(r"localhost|127\.[\d.]+|::1")  # hosts that are this machine
 MIN_LETTERS = 16  # minimum length of a token
 # Files and folders of a store.
 JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
@@ -76,7 +77,7 @@ class Limits(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.token_file is None and not _is_loopback(self.host):
+        if self.token_file is None and not LOOPBACK.fullmatch(self.host):
             remedy = "name a file with a token by `token_file`"
             raise ModelError(f"`host={self.host!r}` lets other machines in; {remedy}")
 
@@ -92,10 +93,3 @@ class Limits(Parameters):
             remedy = "make one by `openssl rand -hex 32`"
             raise ModelError(f"{self.token_file}: a token has at least {MIN_LETTERS} letters on one line; {remedy}")
         return token
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

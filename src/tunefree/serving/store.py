@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,14 +29,17 @@ from tunefree.core.errors import ModelError, TunefreeError, nearest
 from tunefree.core.storage import digest_of, make_folder, only_writer
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.waiting import Remembered
+from tunefree.serving.events import log
 from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
 
 ORIGIN = "origin.part"
+WRITTEN = re.compile(r"\d{6,}\.model(\.\w+\.part)?")  # names of files that a store writes to VERSIONS
 
 Row = dict[str, Any]
 FORMAT = 3
 SYNCHRONOUS = {"power": "FULL", "process": "NORMAL"}  # SQLite's setting for each durability
 LOCK_TIMEOUT = 10.0  # seconds to wait for a lock of another process, such as a backup
+REPLACED = "rolled back", "the incoming"  # first words of the reasons of versions that supersede earlier events
 EXPIRING = ("waiting", "requests")  # tables whose old rows are dropped
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
@@ -89,9 +93,9 @@ class Store:
     """The store of a served model in a folder, locked while it is open; without a folder it is in memory.
 
     A new store starts with ``model``. It keeps the latest ``kept`` versions, and the rows since the oldest of them; in
-    memory, versions cannot be loaded. ``facts`` are numbers and texts by name. ``versions`` are sorted by age; the last
-    is the current one. ``n_rows`` are the numbers of rows in the tables ``"waiting"`` and ``"requests"``. Threads may
-    share a store, one transaction at a time.
+    memory, versions cannot be loaded. ``versions`` are sorted by age; the last is the current one. ``n_rows`` are the
+    numbers of rows in the tables ``"waiting"`` and ``"requests"``. ``failure`` is the latest error of the journal,
+    until a transaction succeeds. Threads may share a store, one transaction at a time.
 
     Raises a ModelError if the folder cannot be written or is locked by another process, or if there is neither a store
     nor a model. All methods raise a StoreError if the journal cannot be read or written.
@@ -102,6 +106,7 @@ class Store:
     ) -> None:
         self.folder, self._kept, self._lock, self._resources = folder, kept, threading.RLock(), ExitStack()
         self._path = None if folder is None else folder / JOURNAL
+        self.failure: str | None = None
         try:
             if folder is not None:
                 if model is None and not is_store(folder):
@@ -118,38 +123,44 @@ class Store:
 
     def _connect(self, durability: str) -> None:
         """Open the journal."""
-        with self._sqlite_errors():
+        with self._store_errors():
             name = ":memory:" if self._path is None else str(self._path)
             self._database = sqlite3.connect(name, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
             self._resources.callback(self._disconnect)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
             self._database.executescript(_TABLES)
-        self._file = None if self._path is None else self._path.stat()
+        self._file: Any = None if self._path is None else self._path.stat()
         self._read()
         if self.facts.get("format", FORMAT) != FORMAT:
             raise StoreError(f"{self._path}: was written by another version of tunefree; use that one")
         self._started, self._before = time.monotonic(), float(self.facts.get("clock", 0.0))
 
     def _disconnect(self) -> None:
-        with self._lock, self._sqlite_errors():
+        with self._lock, self._store_errors():
             self._database.close()
 
     def _begin(self, model: Trained | None) -> None:
-        """Save the first model of a new store; an existing store must have started with the same model, if given."""
+        """Save the first model of a new store; an existing store goes on with its current version."""
         digest = None
         if model is not None and self.folder is not None:
             model.save(self.folder / ORIGIN)
             digest = digest_of(self.folder / ORIGIN)
             (self.folder / ORIGIN).unlink()
         if not self.versions:
+            begun = set() if self.folder is None else {*(self.folder / VERSIONS).glob("*.model")}
+            if self.folder is not None and not (self.folder / CURRENT).is_symlink():
+                begun -= {self.file(1)}  # an earlier process was killed before the version was in the journal
+            if begun:
+                remedy = "restore it from a backup, or serve one of them with another folder"
+                raise ModelError(f"{self._path}: lists no version, but {VERSIONS!r} has models; {remedy}")
             if model is None:  # an earlier process was killed before it saved the first version
                 raise ModelError(f"{self.folder}: has no version of a model; name a model to begin with")
             self.save(model, 0, "the model to begin with")
             self._set_fact("origin", digest)
         elif digest not in (None, self.facts.get("origin")):
-            remedy = "leave the model out to go on with what is there, or name another folder"
-            raise ModelError(f"{self.folder}: began with another model; {remedy}")
+            remedy = f'copy it to {self.folder}/{INCOMING}, and POST {{"take": FILE}} to /versions'
+            log("another model", problem=f"{self.folder} goes on with its versions; to serve the model, {remedy}")
 
     def __enter__(self) -> Store:
         return self
@@ -166,15 +177,16 @@ class Store:
         if self.folder is None:
             return
         expected = {self.file(version.number).name for version in self.versions}
-        for path in (self.folder / VERSIONS).iterdir():
-            if path.name not in expected:
-                path.unlink()
         link, target = self.folder / CURRENT, Path(VERSIONS) / self.file(self.versions[-1].number).name
-        if not link.is_symlink() or link.readlink() != target:
-            temporary = self.folder / f"{CURRENT}.part"
-            temporary.unlink(missing_ok=True)
-            temporary.symlink_to(target)
-            os.replace(temporary, link)
+        with self._store_errors():
+            for path in (self.folder / VERSIONS).iterdir():
+                if path.is_file() and path.name not in expected and WRITTEN.fullmatch(path.name):
+                    path.unlink()
+            if not link.is_symlink() or link.readlink() != target:
+                temporary = self.folder / f"{CURRENT}.part"
+                temporary.unlink(missing_ok=True)
+                temporary.symlink_to(target)
+                os.replace(temporary, link)
 
     def file(self, number: int) -> Path:
         """The file of a version."""
@@ -187,11 +199,9 @@ class Store:
         If this fails with a ModelError or a StoreError, the previous version remains the current one.
         """
         number, created = 1 + max((version.number for version in self.versions), default=0), datetime.now(UTC)
-        rows, loss = 0, math.nan
-        for metrics in trained.progress.progressive[:1]:
-            rows, loss = metrics.rows, metrics.mean_loss()
-        known = None if math.isnan(loss) else loss
-        version = Version(number, sequence, rows, known, created.isoformat(timespec="seconds"), reason)
+        metrics = trained.progress.progressive[0]
+        loss = None if math.isnan(metrics.mean_loss()) else metrics.mean_loss()
+        version = Version(number, sequence, metrics.rows, loss, created.isoformat(timespec="seconds"), reason)
         if self.folder is not None:
             (trained if trained.progress.complete else ended(trained)).save(self.file(number))
             handle = os.open(self.folder / VERSIONS, os.O_RDONLY)  # flushing the folder makes the new file name durable
@@ -221,9 +231,17 @@ class Store:
             raise ModelError(f"the store's folder {INCOMING!r} has no file {name!r}; {remedy}")
         return Trained.load(self.folder / INCOMING / name)
 
-    def current(self) -> Trained:
-        """Load the current version, without later events."""
-        return self.load(self.versions[-1].number)
+    def latest(self) -> tuple[Trained, int]:
+        """Load the latest version that is readable, and the sequence number after which events are to be replayed."""
+        superseded = 0
+        for version in self.versions[:0:-1]:
+            try:
+                return self.load(version.number), max(version.sequence, superseded)
+            except ModelError as error:
+                log("damaged", problem=f"{error}; the server goes on with an earlier version and the rows since then")
+            if version.reason.startswith(REPLACED):
+                superseded = max(version.sequence, superseded)
+        return self.load(self.versions[0].number), max(self.versions[0].sequence, superseded)
 
     def _read(self) -> None:
         """Read the facts, the versions and the numbers of rows into memory."""
@@ -237,22 +255,29 @@ class Store:
         return self._before + time.monotonic() - self._started
 
     @contextmanager
-    def _sqlite_errors(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             remedy = "make room, or restore the folder from a backup; nothing of this request was learned"
-            raise StoreError(f"{self._path}: the journal cannot be used ({error}); {remedy}") from None
+            raise self._failed(f"the journal cannot be used ({error}); {remedy}") from None
+
+    def _failed(self, problem: str) -> StoreError:
+        """An error of the journal, which stays its failure until a transaction succeeds."""
+        self.failure = f"{self._path}: {problem}"
+        log("not written", problem=self.failure)
+        return StoreError(self.failure)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction, whose changes are written all or not at all."""
-        with self._lock, self._sqlite_errors():
+        with self._lock, self._store_errors():
             self._check_journal()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self._database.execute("COMMIT")
+                self.failure = None
             except BaseException:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
@@ -261,16 +286,13 @@ class Store:
 
     def _check_journal(self) -> None:
         """Raise a StoreError if the journal was moved or removed, since new rows would be lost."""
-        if self._path is not None and self._file is not None:
-            try:
-                is_there = os.path.samestat(self._path.stat(), self._file)
-            except OSError:
-                is_there = False
-            if not is_there:
-                raise StoreError(f"{self._path}: was moved or removed; put it back, or end the server")
+        with suppress(OSError):
+            if self._path is None or os.path.samestat(self._path.stat(), self._file):
+                return
+        raise self._failed("was moved or removed; put it back, or end the server")
 
     def _run(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._sqlite_errors():
+        with self._lock, self._store_errors():
             return self._database.execute(statement, values).fetchall()
 
     def _set_fact(self, name: str, value: Any) -> None:

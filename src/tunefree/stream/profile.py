@@ -18,6 +18,7 @@ import numpy as np
 from tunefree.core.errors import ModelError, alike, listed
 from tunefree.stream.batch import BadRows
 from tunefree.stream.columns import MICROSECONDS_A_DAY, Observed, Timestamp
+from tunefree.stream.jsonlines import shown
 
 SAMPLE = 512  # rows of the sample; fewer for wide tables
 MOST_NUMBERS = 2**19  # numbers in the sample, of all columns together
@@ -248,7 +249,7 @@ class Comparison:
         frequent = sorted(rows.by_value, key=lambda value: -rows.by_value[value])
         similar = {value: alike(value, known) for value in frequent[:MOST_NAMED]}
         examples = [
-            repr(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
+            shown(value) + (f", like {other!r}" if other is not None else "") for value, other in similar.items()
         ]
         if len(frequent) == 1:
             return _UNSEEN + examples[0]
