@@ -112,7 +112,15 @@ def test_small_rises_do_not_matter(factor, count):
     assert looked_at(losses, scale=0.1).count == count
 
 
+def losses_of_a_learned_share(rng, n):
+    """Log-losses of the running share of a class of 10 %, relative to the entropy."""
+    is_rare = rng.random(n) < 0.1
+    share = (np.cumsum(is_rare) - is_rare + 0.5) / np.arange(1, n + 1)
+    return -np.log(np.where(is_rare, share, 1.0 - np.minimum(share, 0.99))) / 0.325
+
+
 DRAWS = {
+    "a share": losses_of_a_learned_share,
     "exponential": lambda rng, n: rng.exponential(size=n),
     "heavy tails": lambda rng, n: rng.standard_cauchy(n) ** 2,
     "rare": lambda rng, n: np.where(rng.random(n) < 0.04, 4.0, 0.01) * rng.random(n),

@@ -131,7 +131,7 @@ def pool_findings(trained: Trained) -> list[Finding]:
         evidence = f"{known:,} of {rows:,} rows are of groups that came before"
         findings.insert(0, Finding("", KNOWN, evidence, f"sort the rows by {group}"))
     elif group is None and share >= MANY_KNOWN:
-        remedy = "leave out rows that were learned before"
+        remedy = "leave out copies of rows, and keep different rows with the same values"
         remedy += "; if rows belong to subjects, name their column by `groups`" if trained.kind == TABLE else ""
         columns = f"{share:.0%} of the latest rows have the columns of earlier ones"
         findings.insert(0, Finding("", KNOWN, f"{columns}, and the estimated loss is of such rows", remedy))
