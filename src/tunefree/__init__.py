@@ -1,7 +1,7 @@
 """tunefree: trees and linear models from streams and tables, with nothing to tune.
 
 The estimators are loaded when they are first asked for, so that importing the package costs nothing. Further ones come
-as entry points of the group ``tunefree.estimators``, as those of the papers do.
+as entry points of the group ``tunefree.estimators``, as estimators of the papers do.
 """
 
 from __future__ import annotations

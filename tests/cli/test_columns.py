@@ -107,7 +107,7 @@ def test_times_and_lists_are_shown_without_a_target_and_from_a_pipe(run):
     assert view.columns[0].range == ("00:30:00", "23:30:00") and "no target is named" in str(view)
     lines = "at,x\n" + "".join(f"{at},{k}\n" for k, at in enumerate(rows["at"]))
     status, out, _ = run("columns", "-", "--json", stdin=lines.encode())
-    assert (status, json.loads(out)["sample"]) == (0, "the first rows of what can be read only once")
+    assert (status, json.loads(out)["sample"]) == (0, "the first rows of a source that can be read only once")
 
 
 def test_rows_that_cannot_be_used_are_told_and_stop_nothing(done, tmp_path):

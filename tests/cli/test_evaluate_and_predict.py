@@ -59,8 +59,8 @@ def test_rows_to_predict_with_any_target(run, done, tmp_path, price):
 
     model, known, unknown = (tmp_path / name for name in ("m", "known.csv", "unknown.csv"))
     done("train", rows(known, price), "-t", "price", "-o", model, "-q", *LEARNER)
-    assert predicted(run, model, rows(unknown, lambda k: "TBD")) == predicted(run, model, known)
-    assert predicted(run, model, unknown, "--id", "price")["price"].to_pylist() == ["TBD"] * 200
+    assert predicted(done, model, rows(unknown, lambda k: "TBD")) == predicted(done, model, known)
+    assert predicted(done, model, unknown, "--id", "price")["price"].to_pylist() == ["TBD"] * 200
     assert "row 1, column 'price': 'TBD' is n" in run("evaluate", model, unknown)[2]
     if price(1) == 1:
         truths = rows(unknown, lambda k: k % 2 == 1)

@@ -86,7 +86,7 @@ REFUSED = [
     ("train train.csv -t rich -o m --workers 1 --shuffle", "--shuffle is for one machine"),
     ("train train.csv -t rich -o m --workers 1 --from good.model", "--from is for one machine"),
     ("train train.csv -t rich -o m --workers 0", "--workers must be at least 1, or an address, not 0"),
-    ("inspect good.model --weights - --plot x.png", "--plot has no effect on what --weights lists"),
+    ("inspect good.model --weights - --plot x.png", "--plot has no effect on the weights of --weights"),
     ("inspect good.model --class maybe", "there is no class 'maybe'"),
     ("explain age.model test.csv --class yes", "the model predicts numbers"),
     ("predict age.model test.csv --top 2", "--top is for classes"),

@@ -93,7 +93,7 @@ def single(X=ROWS, y=CODES):
         (lambda: counts([1.0, 0.0, 2.0], [1.0, 0.0, 1.0]), r"^exposure, row 2: the exposure is 0, .* above 0"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, np.nan, 1.0]), "^exposure, row 2: the exposure is missing"),
         (lambda: counts([1.0, 0.0, 2.0], [1.0, 1.0]), r"exposure has the shape \(2,\), and there are 3 rows"),
-        (lambda: counts([0.0, 0.0, 0.0]), "all targets are 0, of which the poisson loss knows no mean"),
+        (lambda: counts([0.0, 0.0, 0.0]), "all targets are 0, and the poisson loss takes means above 0"),
         (lambda: Pool(class_weight={"no": 0, "yes": 0}).fit(X, LABELS), "together leave all rows a weight of zero"),
         (lambda: Pool(class_weight="balanced").partial_fit(X, LABELS), "needs all rows, which partial_fit does not"),
         (lambda: Pool(class_weight=np.ones(2)).fit(X, LABELS), r"be a dict, 'balanced' or None, not array\(\[1"),
@@ -216,7 +216,7 @@ def test_a_parameter_that_the_present_model_did_not_begin_with_is_refused(model,
     model.partial_fit(ROWS, y)
     [name] = parameters
     before = {name: model.get_params()[name]}
-    with pytest.raises(ValueError, match=f"`{name}` differs from what the present model began with"):
+    with pytest.raises(ValueError, match=f"`{name}` differs from its value when the present model began"):
         model.set_params(**parameters).partial_fit(ROWS, y)
     assert model.set_params(**before).partial_fit(ROWS, y).t_ == 6
     assert model.set_params(**parameters).fit(ROWS, y).t_ == 3

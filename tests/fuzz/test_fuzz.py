@@ -185,7 +185,7 @@ def broadcast(arrays, header):
         ("pool", array(f"{CONTEXT}.frozen.scores.columns", lambda c: c[:, 1:]), "scores are not of all choices"),
         ("pool", header([99, 1, 2, 3], *MEMBERS, "online_places"), "online members have not a place each"),
         ("pool", header([0], *MEMBERS, "online_places"), "online members have not a place each"),
-        ("pool", header(5, *GROWTH, "windows", 0, "birth"), "what is due lies behind the rows learned"),
+        ("pool", header(5, *GROWTH, "windows", 0, "birth"), "an event that is due lies behind the rows learned"),
         ("pool", header(10**9, *GROWTH, "windows", 0, "failures"), "failures is 1000000000, not a whole number from 0"),
         ("pool", header(0, *MEMBERS[:2], "copies", "next"), "copies.next is 0, not a whole number from 1"),
         ("pool", header(10**9, *GROWTH, "whole", "rows"), "300 rows of a sample, where the header tells"),

@@ -105,7 +105,7 @@ WEIGHTED, COUNTS = RICH | {"sample_weight": "h"}, {"target": "pay", "loss": "poi
         ({"h": [-1.0] * 2000}, WEIGHTED | {"on_bad_row": "skip"}, r"no row could be used: column 'h': .* \(2,000 rows"),
         ({"home": ["h1"] * 2000}, RICH | {"groups": "home", "learner": "pool"}, "all rows are of one group, 'h1'"),
         ({"pay": [math.inf] * 2000}, PAY, "row 1, column 'pay'"),
-        ({"pay": [0] * 2000}, COUNTS, "column 'pay': all targets are 0, of which the poisson loss knows no mean"),
+        ({"pay": [0] * 2000}, COUNTS, "column 'pay': all targets are 0, and the poisson loss takes means above 0"),
         ({"pay": [1, -1] * 1000}, COUNTS, "row 2, column 'pay': the target is -1, and counts"),
         ({}, {"target": "ritch"}, "ritch.*rich"),
         ({}, {}, "no target is named"),

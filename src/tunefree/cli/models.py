@@ -49,7 +49,7 @@ def inspect(
 
     others = {"top": top is not None, "plot": plot, "class": class_ is not None, "json": json}
     for name in [name for name, value in others.items() if value and weights]:
-        raise ModelError(f"--{name} has no effect on what --weights lists; leave one of them out")
+        raise ModelError(f"--{name} has no effect on the weights of --weights; leave one of them out")
     if plot:
         pictures.check(plot)
     if plot or weights:

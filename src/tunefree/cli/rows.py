@@ -306,5 +306,5 @@ def _split_inputs(files: Files, plan: Plan, train: list[str] | None) -> tuple[li
         if is_wrong:
             raise ModelError(problem)
     for name in {*data} & {*(train or ())} - {"-"}:
-        raise ModelError(f"{name} would be learned and be what models are judged by; name other rows")
+        raise ModelError(f"{name} would be learned and judge the models; name other rows")
     return models, replace(files, data=data)

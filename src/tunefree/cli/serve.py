@@ -60,7 +60,7 @@ def serve(
     log_json()
     service = Service(trained, folder, admission, keeping)
     if folder is None:
-        log("nothing is kept", problem="what is learned here is lost when the server ends; --output FOLDER keeps it")
+        log("nothing is kept", problem="rows learned here are lost when the server ends; --output FOLDER keeps them")
     serve_http(service, limits)
 
 

@@ -265,7 +265,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             ("monotone", tuple(tables.monotone_of(self)), options.monotone),
         ):
             if value != before:
-                problem = f"`{name}` differs from what the present model began with"
+                problem = f"`{name}` differs from its value when the present model began"
                 raise ModelError(f"{problem}; set it back, or begin another one by `fit` without `warm_start`")
 
     def _continue(self) -> None:

@@ -120,7 +120,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     ) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
-        If the first call gives all ``classes``, the model equals that of ``fit`` with one pass and ``shuffle=False``.
+        If the first call gives all ``classes``, the model is the same as of ``fit`` with one pass, ``shuffle=False``.
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
         return self._learn(X, y, sample_weight, callbacks, classes=classes)

@@ -366,7 +366,7 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
         make ``progressive_loss_`` too small.
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
-            raise ValueError("the rows to learn have exposures, and those of eval_set have none; pass eval_exposure")
+            raise ValueError("the rows to learn have exposures, and the rows of eval_set have none; pass eval_exposure")
         learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight, eval_exposure))
         return self._learn(X, y, sample_weight, callbacks, learn, groups, exposure=exposure)
 

@@ -65,7 +65,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         exposures = self._checked_exposures(exposure, len(y))
         _refuse(fault_of_targets(loss, y), "y")
         if has_log_link(loss) and not may_be_zero and not (y[weight > 0] > 0).any():
-            problem = f"all targets are 0, of which the {self.loss} loss knows no mean"
+            problem = f"all targets are 0, and the {self.loss} loss takes means above 0"
             raise ValueError(f"y: {problem}; give rows with a target above 0")
         return (y, weight) if exposures is None else as_rates(loss, y.astype(np.float64), weight, exposures)
 

@@ -2,7 +2,7 @@
 
 A table has named columns: pandas and polars DataFrames, objects with Arrow's PyCapsule interface, dicts of arrays. An
 estimator fitted on a table keeps the encoder, which finds columns by name. If `fit` gets a table of numbers without
-missing values, the rows are learned as an array, so that the model equals that of the array. `partial_fit` always
+missing values, the rows are learned as an array, so that the model equals the model of the array. `partial_fit` always
 learns a table as such, because any later row may have the first missing number. An array with missing numbers is
 encoded as a table whose columns are named by numbers, from the first such rows on.
 """

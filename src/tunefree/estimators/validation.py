@@ -149,7 +149,7 @@ def _check_known(y: Any, is_numeric: bool) -> None:
     """Raise a ValueError that names the row unless all targets are known."""
     labels = np.asarray(y)
     if is_numeric and labels.dtype.kind in "mM":
-        raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")
+        raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as days since a date")
     if is_numeric and labels.dtype.kind in "OU" and labels.ndim == 1:
         try:
             np.array([text for text in labels.tolist() if isinstance(text, str)], np.float64)
@@ -234,8 +234,8 @@ def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | No
     group: np.ndarray = digests_of_labels(labels)
     if not may_be_one and len(np.unique(group)) == 1:
         raise ValueError(
-            f"groups: all {n_rows} labels are {labels[:1].tolist()[0]!r}, so no row could judge what was "
-            "learned from another; give the rows of each subject a label, or leave groups out"
+            f"groups: all {n_rows} labels are {labels[:1].tolist()[0]!r}, so no row could judge a model "
+            "learned from others; give the rows of each subject a label, or leave groups out"
         )
     return group
 

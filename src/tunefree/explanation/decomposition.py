@@ -227,8 +227,8 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     """
     if not model.has_weights or model.options.view != "raw":
         raise ModelError(
-            "only single linear learners on raw rows have weights of features; explain tells what columns contribute,"
-            " and inspect how much they matter"
+            "only single linear learners on raw rows have weights of features; explain gives the contributions of"
+            " columns, and inspect how much they matter"
         )
     weights, units = model.linear.weights(model.n_features)
     unit, centre = unit_and_centre(model.objective)

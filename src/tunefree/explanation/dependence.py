@@ -182,7 +182,7 @@ def _note(n_rows: int, is_of_loss: bool) -> str:
     return (
         f"Lines and points: mean over {n_rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
-        f" change what this one does. Right above: importance, the {measure}. Grey, and per cent beside names: how"
+        f" change the effect of this one. Right above: importance, the {measure}. Grey, and per cent beside names: how"
         " many rows have a value."
     )
 

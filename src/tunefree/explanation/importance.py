@@ -132,7 +132,7 @@ def _by_contributions(decomposition: Decomposition, output: int | None) -> Impor
 def describe_reference(decomposition: Decomposition) -> str:
     """Return a sentence on contributions: the prediction they add up to, and the rows they are relative to."""
     rows = decomposition.reference.matrix if decomposition.reference.rows is not None else ()
-    relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row of which nothing is known"
+    relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row without known values"
     return f"Contributions add up to the {margin_name(decomposition)}, and are relative {relative}."
 
 
@@ -141,7 +141,7 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
     if columns.judges is None:
         return (
             f"Importance: mean absolute contribution to the {margin_name(decomposition)}, over {columns.rows:,} rows;"
-            " the standard error is that of this mean."
+            " the standard error is for this mean."
         )
     return (
         f"Importance: how much larger the mean loss is where the column is permuted, over {columns.rows:,} rows that"

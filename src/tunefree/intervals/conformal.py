@@ -56,13 +56,13 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
     >>> check_enough("coverage 0.9", 0.95, 19.0)
     >>> check_enough("coverage 0.9", 0.95, 12.4)
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is that of 12; learn more ...
+    tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is evidence of 12; ...
     """
     least = evidence_for(level)
     if evidence < least:
         least = math.ceil(least)
         rows = f"{least} row{'s' * (least > 1)}"
-        raise ModelError(f"{asked} takes the evidence of {rows}, and there is that of {int(evidence)}; {MORE}")
+        raise ModelError(f"{asked} takes the evidence of {rows}, and there is evidence of {int(evidence)}; {MORE}")
 
 
 def evidence_for(level: float) -> float:

@@ -86,7 +86,7 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
         return None
     row = int(np.argmax(is_bad))
     number = "missing" if np.isnan(exposure[row]) else f"{exposure[row]:g}"
-    remedy = "correct it, or leave the row out: what was exposed for no time tells nothing"
+    remedy = "correct it, or leave the row out: a row without exposure says nothing"
     return Fault(row, f"the exposure is {number}, and exposures are numbers above 0", remedy)
 
 

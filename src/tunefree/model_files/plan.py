@@ -302,5 +302,5 @@ class Plan(Parameters):
         refuse(asked, ["passes"], "is for a new model; further rows are learned in one pass")
         others = [field.name for field in fields(Plan) if field.name not in READING]
         differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
-        refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
+        refuse(asked, differing, "differs from its value in the training; leave it out to go on with that value")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})

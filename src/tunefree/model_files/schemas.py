@@ -215,7 +215,7 @@ def _check_pool(pool: Any) -> None:
     members = pool.members
     n_online, n_classes = len(members.names) - len(members.slots), members.width
     _fit(len(members.online_places) == len(members.linear.members), "online members have not a place each")
-    _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
+    _fit(all(place < n_online for place in members.online_places), "two online members have one place")
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.copies.copy
     shape = len(members.names), max(n_classes, 1)
@@ -244,7 +244,7 @@ def _check_conformal(context: Any, pool: Any) -> None:
     _fit(n_choices == 2 * N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
-    _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
+    _fit(np.array_equal(adaptive.targets, expected), "levels are followed that differ from the levels of the targets")
     _fit(adaptive.rows[0] <= pool.rows, "more scores than rows")
     _fit(np.allclose(adaptive.weights.sum(axis=1), 1.0), "weights of levels do not add up to 1")
     n_columns_of_scores = conformal.scores.columns.shape[1]
@@ -266,7 +266,7 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     _fit(lengths <= {window.length for window in growth.windows}, "a generation is of a window that is not there")
     for window in growth.windows:
         _fit(window.length in LENGTHS, "a window is of a length that is not there")
-    _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
+    _fit(growth.event() > pool.rows or pool.only_predicts, "an event that is due lies behind the rows learned")
     awake = [generation for *_, generation in growth.generations()]
     copied = [] if pool.copies.copy is None else pool.copies.copy.generations
     for generation in [*awake, *copied, *pending]:

@@ -268,7 +268,7 @@ class Growth(Part):
         """Free memory by giving up the least useful part; returns its name, None if only boosted trees are left."""
         if (n := self.whole.n_kept // 2) >= FEWEST_KEPT:
             self.whole.keep(n)
-            return f"half of the rows that trees are grown on, of which {n:,} are kept"
+            return f"half of the rows that trees are grown on; {n:,} are kept"
         self.pending = []
         if self.windows:
             self.windows, self.recent = [], Reservoir(max(LENGTHS))

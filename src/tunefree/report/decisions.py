@@ -40,7 +40,7 @@ OF_COSTS = (
 OF_ROC = "Each point is a threshold. Grey: acting at random."
 OF_PRECISION = "Precision: share of the rows acted on that are of the class. Grey: acting at random."
 OF_BENEFIT = (
-    "True positives less false positives, of which each weighs t / (1 - t), per row (Vickers and Elkin 2006). Acting on"
+    "True positives less false positives, each with weight t / (1 - t), per row (Vickers and Elkin 2006). Acting on"
     " none has 0."
 )
 

@@ -19,7 +19,7 @@ JUDGED = (
     "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
     " judge the member; ±: its standard error. Members are judged by different rows, since not all were there from the"
     " first row on. New rows and rows that were known, whose columns or group had been learned, are judged apart; the"
-    " kind of rows to come is shown: that of most of the latest rows, and with groups new ones."
+    " kind of rows to come is shown: the kind of most of the latest rows, and with groups new ones."
 )
 CANDIDATES = (
     "trees as they were grown, mixed and corrected",

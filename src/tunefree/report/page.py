@@ -51,7 +51,7 @@ class Page(NamedTuple):
 
     @property
     def html(self) -> str:
-        """The page; without matplotlib, a note on what to install replaces the charts."""
+        """The page; without matplotlib, a note on the package to install replaces the charts."""
         remedy = "" if files.is_installed() else NO_CHARTS
         text: str = _template().render(page=self, without_charts=remedy)
         return text

@@ -65,7 +65,7 @@ CLASSES = [
     Column("is predicted", is_shown=False),
 ]
 OF_PAIRS = (
-    "More: the mean less that of the first model; intervals of 95 % for all differences together, if {0} are"
+    "More: the mean less the mean of the first model; intervals of 95 % for all differences together, if {0} are"
     " independent (Student's t and Bonferroni, with two {0} added as by Bonett and Price 2012). Better: by the loss,"
     " where its interval leaves 0 out."
 )

@@ -25,7 +25,7 @@ FEATURES = "Importance: |weight| x size of the feature in its own units, so that
 ABOVE = "rise of the mean loss where the column is permuted"
 LINE = "Whiskers: standard error. Orange: the line of noise, which a column without use hardly exceeds. Grey: below it."
 MOST_IMPORTANT = "The {} most important of {} columns; whiskers: standard error."
-SHARED = "A column below may matter, too, where another one tells the same: what both tell is counted for neither."
+SHARED = "A column below may matter, too, where another one has the same information: it is counted for neither."
 OF_PAIRS = (
     "Rise: how much larger the mean loss is where each of the two columns may act on its own only, on rows that trees"
     " do not know. Noise: the rise that columns which do not act together hardly exceed."

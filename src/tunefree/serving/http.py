@@ -103,7 +103,7 @@ class Application:
         gauges |= {"can_learn": state["learn_failure"] is None, "can_save": state["save_failure"] is None}
         for name, number in gauges.items():
             yield GaugeMetricFamily(f"tunefree_{name}", "As in /model.", number)
-        model = InfoMetricFamily("tunefree_model", "What is served.")
+        model = InfoMetricFamily("tunefree_model", "The model that is served.")
         model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model
 

@@ -271,7 +271,7 @@ def as_named(file: str, row: int) -> tuple[str, int]:
     return file, row
 
 
-Origin = Callable[[str, int], tuple[str, int]]  # maps a file and row number to those of the user's data
+Origin = Callable[[str, int], tuple[str, int]]  # maps a file and row number to places in the user's data
 
 
 @dataclass

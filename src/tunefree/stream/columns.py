@@ -39,7 +39,7 @@ from tunefree.stream.notation import Notation, Note, as_iso, dates_in, is_plain_
 from tunefree.stream.spellings import DASHES, MISSING, NULLS, SIGNS_OF_MISSING, TRUTHS
 from tunefree.stream.words import count_words
 
-NA_VALUES = "`na_values` says what stands for a missing one"
+NA_VALUES = "`na_values` names the strings for missing values"
 _MISSING, SIGNS = string_array(MISSING), string_array(SIGNS_OF_MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # Category.doubt

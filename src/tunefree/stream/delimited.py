@@ -261,7 +261,7 @@ def _undecodable_values(table: Any, indices: np.ndarray, repeated: np.ndarray) -
 def _note_rows_in_values(table: Any, numbers: np.ndarray, header: Header, file: str, bad: BadRows) -> None:
     """Note values whose lines look like rows; ``numbers`` are the row numbers in the file."""
     for row, column, lines in rows_in_values(table, header.delimiter):
-        problem = "a quoted value holds line ends, each of which looks like that of a whole row"
+        problem = "a quoted value holds line ends, each of which looks like the end of a whole row"
         bad.note(problem, file, int(numbers[row]), column, lines, "correct its double quotes")
 
 

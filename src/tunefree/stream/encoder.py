@@ -50,7 +50,7 @@ from tunefree.stream.spellings import NULLS
 
 _ABSENT = {
     "weight": "the column of weights is missing: rows count equally",
-    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
+    "exposure": "the column of exposures is missing: predictions are for an exposure of 1",
 }
 _WRONG = {
     "weight": "the weight is {}, not a finite number from 0",
@@ -260,7 +260,7 @@ class TableEncoder:
                 self.columns.append(_restored(state | {"since": rows + state["since"]}, len(self.columns)))
             elif self.columns[indices[name]].kind != state["kind"]:
                 problem = f"a {state['kind']} here, but a {self.columns[indices[name]].kind} in rows before"
-                raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
+                raise DataError(problem, column=name, remedy="declare its type by `numeric` or `categorical`")
             elif getattr(self.columns[indices[name]], "origin", 0) is None:
                 self.columns[indices[name]].origin = state.get("origin")
         if self.further is not None:
@@ -393,7 +393,7 @@ class TableEncoder:
         present = {column.name: column.kind for column in self.columns if column.name in chunk_names}
         if absent and not (chunk.optional and present):
             remedy = renamed(absent, unknown(self, names))
-            remedy = remedy or f"add what the model was trained with; the columns here are {listed(names)}"
+            remedy = remedy or f"add the columns of the training; the columns here are {listed(names)}"
             remedy += _delimiter_hint(names)
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, chunk.file, remedy=remedy)

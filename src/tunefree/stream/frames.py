@@ -126,7 +126,7 @@ def _stream_batches(frame: Any, start: int, chunk_rows: int | None, name: str) -
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0].partition(". Detail: ")[0]
         problem = f"its source failed after row {rows:,} ({reason})"
-        raise DataError(problem, name, remedy="correct the query, or what it reads") from error
+        raise DataError(problem, name, remedy="correct the query, or the data that it reads") from error
 
 
 def _batches(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:

@@ -30,8 +30,8 @@ MOST_CATEGORIES = 1000  # of a column that are counted separately
 TOGETHER = 64  # rows of requests that are compared as one batch
 MOST_NAMED = 3  # categories or columns in a message
 
-_OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
-_BEYOND = "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and"
+_OUTSIDE = "outside the range of training, {} to {}, by more than its width, such as {}"
+_BEYOND = "beyond the range of training, {} to {}, such as {}: how far off predictions are there is not known, and"
 _BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _UNSEEN = "a category that training never saw: "
@@ -141,7 +141,7 @@ class Profile:
             n = len(profile.present)
             shapes = profile.ranges.shape, profile.values.shape
             if n > n_columns or shapes != ((n, 2), (len(profile.keys), n)):
-                raise ModelError("what the encoder saw of its columns does not fit them")
+                raise ModelError("the ranges of columns do not fit the encoder")
             profile._widen(n_columns)
         return profile
 

@@ -42,7 +42,7 @@ class Source:
     """A source of rows: files of one format ("-" is standard input), or a table in memory.
 
     ``column_types`` describes how later files write numbers and dates of columns that the model knows. If rows were
-    moved, as by a shuffle, ``origin`` maps a file and row number to those of the user's data, and ``known`` is an
+    moved, as by a shuffle, ``origin`` maps a file and row number to places in the user's data, and ``known`` is an
     encoder with the columns of the data.
     """
 

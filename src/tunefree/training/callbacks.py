@@ -64,6 +64,6 @@ def checked(callbacks: Sequence[Callback] | None) -> Sequence[Callback]:
     if not isinstance(callbacks, Sequence) or not all(isinstance(callback, Callback) for callback in callbacks):
         raise ModelError(
             "`callbacks` must be a list of objects of subclasses of tunefree.training.callbacks.Callback; leave out "
-            "those of other packages: early stopping is not needed, and verbose=True and history() tell of the pass"
+            "callbacks of other packages: early stopping is not needed, and verbose=True and history() tell of the pass"
         )
     return callbacks

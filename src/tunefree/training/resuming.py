@@ -187,7 +187,7 @@ class Checkpoints(Callback):
         """A message about the saved file of an interrupted training, and how to continue."""
         if self.saved is None:
             return (
-                f"{'what was learned is not saved' if stop.learns else 'no row was learned'}, and no model was written"
+                f"{'the learned rows are not saved' if stop.learns else 'no row was learned'}, and no model was written"
             )
         (saved_rows, row), source = self.saved, self._source
         remedy = "Give the same command with `resume=True` to go on from there"

@@ -210,7 +210,7 @@ def role_of(name: str, values: Values) -> Finding | None:
         return Finding(name, TIME, problem, remedy)
     pairs = 0.5 * n * (n - 1) / (np.ptp(present) + 1.0)
     if is_whole and n_distinct == n and pairs >= FEW_PAIRS:
-        problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
+        problem = f"{n:,} different whole numbers close together, which may name the rows"
         return Finding(name, IDENTIFIER, problem, remedy)
     return None
 

@@ -119,7 +119,7 @@ def _end(trained: Trained, source: Source) -> None:
     check_learned(model, trained.progress.progressive[0].rows, trained.progress.tally, source)
     check_class_weight(plan, model.task, getattr(model, "classes", ()), complete=True)
     if has_rates(plan.loss) and model.record.targets.total <= 0.0:
-        problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
+        problem = f"all targets are 0, and the {plan.loss} loss takes means above 0"
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
     end(trained)
     check_weighed(trained, source.name)

@@ -167,7 +167,7 @@ def _sample_of(source: Source, reading: Reading, bad: BadRows) -> tuple[Sample, 
     """
     positions = source.places(PLACES)
     if not positions:
-        return reading.first, "the first rows of what can be read only once"
+        return reading.first, "the first rows of a source that can be read only once"
     n_columns = len(reading.first.tables[0].schema)
     most = min(roles.MOST_ROWS, max(roles.MOST_CELLS // n_columns, roles.FEWEST_ROWS * PLACES))
     sample = _rows_from(source, reading, bad, positions[:1], most)
