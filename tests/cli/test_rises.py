@@ -49,7 +49,7 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, done, tmp_path, lea
 
 def test_dates_of_later_rows_are_no_change():
     days = pa.array(np.datetime64("2024-01-01") + np.arange(3000) // 20)
-    (rise,) = drifts_of(train(open_source(stream() | {"day": days}), Plan(target="y")))
+    (rise,) = drifts_of(train(open_source(stream() | {"day": days}), Plan(target="y", learner=QUICK[1])))
     assert rise["time"] == str(days[rise["row"] - 1]) and rise["columns_compared"] == 3  # of a, b and the label
     assert [(change["column"], change["of"]) for change in rise["changed"]] == [("a", "relation to the target")]
     assert changed_most(rise | {"columns_compared": 0, "rows_compared": [11, 16]}).startswith("too few rows to compare")

@@ -149,7 +149,7 @@ def test_an_error_names_the_parameter_and_the_remedy(call, message, for_classes_
 def test_rows_that_are_learned_again_are_told():
     rng = np.random.default_rng(0)
     table = {"x": rng.normal(size=200), "y": rng.choice(["a", "b"], 200)}
-    with pytest.warns(UserWarning, match="earlier ones, and the estimated loss is of such rows; leave out rows that"):
+    with pytest.warns(UserWarning, match="earlier ones, and the estimated loss is of such rows; leave out copies of"):
         tunefree.train({name: np.tile(column, 2) for name, column in table.items()}, target="y", shuffle=False)
 
 

@@ -326,7 +326,7 @@ def test_encoders_go_on_when_restored_and_encoders_of_shards_are_joined(hash_bit
     assert np.array_equal(*(np.column_stack([profile.present, profile.ranges]) for profile in profiles))
     encoder = TableEncoder.restore(*start)
     encoder.encode(chunk_of({"x": [1.0], "s": ["a"], "n": ["word"]}), True, BadRows())
-    with pytest.raises(DataError, match="column 'n': a category here, but a number in rows before; say what it is"):
+    with pytest.raises(DataError, match="column 'n': a category here, but a number in rows before; declare its type"):
         joined.absorb(*encoder.state())
 
 

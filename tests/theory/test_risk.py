@@ -113,10 +113,10 @@ def test_small_rises_do_not_matter(factor, count):
 
 
 def losses_of_a_learned_share(rng, n):
-    """Log-losses of the running share of a class of 10 %, relative to the entropy."""
+    """Log-losses of the running share of a class of 10 %."""
     is_rare = rng.random(n) < 0.1
     share = (np.cumsum(is_rare) - is_rare + 0.5) / np.arange(1, n + 1)
-    return -np.log(np.where(is_rare, share, 1.0 - np.minimum(share, 0.99))) / 0.325
+    return -np.log(np.where(is_rare, share, 1.0 - np.minimum(share, 0.99)))
 
 
 DRAWS = {

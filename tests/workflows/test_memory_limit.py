@@ -68,7 +68,7 @@ def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so
     model.learn(dense(X[:1500]), Labels.of(y[:1500]), np.ones(1500))
     before = model_bytes(model)
     assert model.pool.kept_rows == (1500, 1500)
-    assert model.pool.put_to_sleep() == "half of the rows that trees are grown on, of which 750 are kept"
+    assert model.pool.put_to_sleep() == "half of the rows that trees are grown on; 750 are kept"
     assert model.pool.put_to_sleep() == "the windows of the latest rows" and model_bytes(model) < before
     model.learn(dense(X[1500:]), Labels.of(y[1500:]), np.ones(500))
     assert restored(*model.save_state()).pool.kept_rows == model.pool.kept_rows == (750, 2000)

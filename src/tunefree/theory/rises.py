@@ -30,7 +30,7 @@ The ratio of two tiny losses is meaningless. So losses below a tenth of a scale,
 
 The losses of a predictor that is still learning are not exchangeable: while its probability of a class rises a little
 with each row, each loss of the other class is the largest so far. So earlier losses that are smaller by less than a
-tenth of the mean loss count as equal. This only makes b larger: F is concave, so the factor of (2) becomes smaller, and
+share of the mean loss count as equal. This only makes b larger: F is concave, so the factor of (2) becomes smaller, and
 the probability of a false alarm with exchangeable losses remains at most ``level``.
 """
 
@@ -54,7 +54,8 @@ _BETS = np.array([[2.0, 1.0], [16.0, 1.0], [1.0, 0.4]])
 LOCATING = 2  # index into _BETS of the bet that locates the start of a rise
 CELLS, PER_DOUBLING = 1024, 4  # of the histogram of losses, logarithmic: number of cells, and per factor of 2
 SMALL = 0.1  # share of the scale below which losses and rises are ignored
-LEAST = 1.1  # least factor of a rise; losses that differ by less of the mean loss count as equal
+NEAR = 0.075  # share of the mean loss by which an earlier loss may be smaller and count as equal
+LEAST = 1.1  # least factor of a rise
 MOST_KEPT = 64  # number of rises kept, the largest and the latest; others are only counted
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # arrays of a test
 
@@ -202,9 +203,7 @@ def follow(
         counts[cell] += 1
         highest = max(highest, cell)
         rows, above, total = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1]), 0.0
-        mean = sums[2] / sums[1] if 0.0 < sums[1] < np.inf else 0.0
-        lowest = max(_cell(losses[i] - (LEAST - 1.0) * mean), floor)
-        ties = _sum_of(counts[lowest : cell + 1]) if lowest > floor else rows - above
+        ties = _ties(counts, sums, losses[i], cell, floor)
         if rows >= octave_end:
             before, octave_end = _prior(sums[0])
         for k in range(len(capital)):
@@ -228,6 +227,13 @@ def follow(
             if progress[2] == len(records):
                 progress[0] = i + 1
                 break
+
+
+def _ties(counts, sums, loss, cell, floor):
+    """The number of losses that count as equal to a loss of this cell; all in the cell ``floor`` and below do."""
+    mean = sums[2] / sums[1] if 0.0 < sums[1] < np.inf else 0.0
+    lowest = _cell(loss - NEAR * mean)
+    return _sum_of(counts[(lowest if lowest > floor else 0) : cell + 1])
 
 
 def _believed(p, k):
