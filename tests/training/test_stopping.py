@@ -20,7 +20,7 @@ from tunefree.stream.source import open_source
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
-PIECES, LINES = 24, stream(2400, seed=2)  # without a rise, which would name its file
+PIECES, LINES = 24, stream(2400, seed=3)  # without a rise, which would name its file
 
 
 def parts(folder: Path) -> list[Path]:
