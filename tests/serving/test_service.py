@@ -88,9 +88,9 @@ def test_a_number_and_its_text_are_one_id(service):
     [row] = rows(N, N + 1, "rich")
     one.predict([{**row, "id": 1}])
     assert one.label([{"id": "1", "rich": "no"}]) == {"learned": 1, "unknown": []}
-    with pytest.raises(DataError, match=r"row 2, column 'id': the id '1' is that of row 1, too; send each row once"):
+    with pytest.raises(DataError, match=r"row 2, column 'id': row 1 has the id '1', too; send each row once"):
         one.predict([{**row, "id": 1}, {**row, "id": "1"}])
-    with pytest.raises(DataError, match="'5' is that of row 1, too"):
+    with pytest.raises(DataError, match="row 1 has the id '5', too"):
         one.label([{"id": 5, "rich": "no"}, {"id": 5, "rich": "yes"}])
     for id in (True, 1.5, [1], {"a": 1}):
         with pytest.raises(DataError, match="an id is a string or a whole number"):

@@ -52,7 +52,7 @@ class Reader:
             elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
                 problem = "half of a surrogate pair is no letter"
             elif id in numbers:
-                problem, remedy = f"the id {shown(id)} is that of row {numbers[id]}, too", "send each row once"
+                problem, remedy = f"row {numbers[id]} has the id {shown(id)}, too", "send each row once"
             if problem:
                 raise DataError(problem, REQUEST, number, self.id_name, remedy)
             if id is not None:
