@@ -41,7 +41,7 @@ from tunefree.stream.schema import as_written
 from tunefree.training.roles import monotone_columns
 
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
-MOST_NUMBERS = 2**31  # limit on the size of an array that is made of a sparse matrix
+MOST_NUMBERS = 2**31  # limit on the size of a dense array from a sparse matrix
 NAME = "X"  # name of a table in messages
 CHUNK_ROWS = 32768  # rows encoded at a time: columns of many short chunks would take long
 ROLES = ("categorical", "text")  # parameters of estimators that set the types of columns

@@ -203,7 +203,7 @@ def follow(
         counts[cell] += 1
         highest = max(highest, cell)
         rows, above, total = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1]), 0.0
-        ties = _ties(counts, sums, losses[i], cell, floor)
+        ties = _ties(counts, sums, losses[i], cell, floor, rows - above)
         if rows >= octave_end:
             before, octave_end = _prior(sums[0])
         for k in range(len(capital)):
@@ -229,11 +229,11 @@ def follow(
                 break
 
 
-def _ties(counts, sums, loss, cell, floor):
+def _ties(counts, sums, loss, cell, floor, n_up_to_cell):
     """The number of losses that count as equal to a loss of this cell; all in the cell ``floor`` and below do."""
     mean = sums[2] / sums[1] if 0.0 < sums[1] < np.inf else 0.0
     lowest = _cell(loss - NEAR * mean)
-    return _sum_of(counts[(lowest if lowest > floor else 0) : cell + 1])
+    return _sum_of(counts[lowest : cell + 1]) if lowest > floor else n_up_to_cell
 
 
 def _believed(p, k):
