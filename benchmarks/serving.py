@@ -7,7 +7,8 @@ It learns by ``partial_fit``, so that what it does for a row is comparable; its 
 
 Under load, the pool predicts one row a request: at a fixed rate, whether or not earlier answers have come, so that
 waiting counts; by clients that ask as fast as they are answered; and the first again while a stream is learned. The
-processor time is that of the server for a request.
+server also answers ``/live`` at the fixed rate, which shows the time taken by the network, the HTTP library and the
+client. The processor time is the server's for a request.
 """
 
 from __future__ import annotations
@@ -141,21 +142,25 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def message_of(request: str, body: bytes = b"") -> bytes:
+    """An HTTP message; ``request`` is a method and a path."""
+    head = f"{request} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n".encode() + body
+
+
 class Load:
-    """Requests of one row to a server, from this process.
+    """Requests to a server, from this process.
 
     Parameters
     ----------
     port : int
-    bodies : list of bytes
+    requests : list of bytes
+        HTTP messages, sent in turn.
     seconds : float
     """
 
-    def __init__(self, port: int, bodies: list[bytes], seconds: float) -> None:
-        self._port, self.seconds, self._latencies = port, seconds, list[float]()
-        head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
-        self._form = head
-        self._requests = [head.format("/predict", len(body)).encode() + body for body in bodies]
+    def __init__(self, port: int, requests: list[bytes], seconds: float) -> None:
+        self._port, self._requests, self.seconds = port, requests, seconds
 
     async def _ask(self, connection: Any, request: bytes) -> None:
         reader, writer = connection
@@ -205,7 +210,7 @@ class Load:
         """Latencies at a rate while so many rows a second are learned, ten times a second; and the rows learned."""
         part = LEARNED // 10
         body = json.dumps(rows[:part]).encode()
-        request = self._form.format("/learn", len(body)).encode() + body
+        request = message_of("POST /learn", body)
         connection, n_learned, start = await asyncio.open_connection("127.0.0.1", self._port), 0, time.perf_counter()
 
         async def learn() -> None:
@@ -226,16 +231,18 @@ def load(server: Server, unlabelled: list[dict[str, Any]], rows: list[dict[str, 
     """Print how a server answers under load; the client's event loop is that of the server, which costs the least."""
     import uvloop
 
-    bodies = [json.dumps(row).encode() for row in unlabelled[:1000]]
-    asked, rate = Load(server.port, bodies, 0.5 if is_quick else SECONDS), 50 if is_quick else RATE
+    predictions = [message_of("POST /predict", json.dumps(row).encode()) for row in unlabelled[:1000]]
+    rate, seconds = (50, 0.5) if is_quick else (RATE, SECONDS)
+    asked, nothing = (Load(server.port, requests, seconds) for requests in (predictions, [message_of("GET /live")]))
 
     def figures(latencies: list[float]) -> str:
         median, late = statistics.median(latencies), sorted(latencies)[int(0.99 * len(latencies))]
         return f"p50 {median:7.2f} ms, p99 {late:7.2f} ms"
 
-    before, latencies = server.processor_seconds(), uvloop.run(asked.at_rate(rate))
-    processor = 1000.0 * (server.processor_seconds() - before) / len(latencies)
-    print(f"{rate} predictions/s: {figures(latencies)}, processor {processor:.2f} ms")
+    for kind, requests in (("predictions", asked), ("answers that need no model", nothing)):
+        before, latencies = server.processor_seconds(), uvloop.run(requests.at_rate(rate))
+        processor = 1000.0 * (server.processor_seconds() - before) / len(latencies)
+        print(f"{rate} {kind}/s: {figures(latencies)}, processor {processor:.2f} ms")
     before, per_second = server.processor_seconds(), uvloop.run(asked.closed())
     processor = 1000.0 * (server.processor_seconds() - before) / (per_second * asked.seconds)
     print(f"{CLIENTS} clients: {per_second:.0f} predictions/s, processor {processor:.2f} ms")
