@@ -26,7 +26,7 @@ from tunefree.core.part import (
     size_of,
 )
 from tunefree.core.rows import dense, rows_at, sparse
-from tunefree.core.schema import COUNT, Array, Limits, check_arrays
+from tunefree.core.schema import COUNT, FINITE, Array, Limits, Sequence, check_arrays, check_header
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.model import Model, published
 from tunefree.pool.model import restored as restored_model
@@ -101,6 +101,8 @@ def test_a_file_has_its_declared_parts_and_is_checked():
     with pytest.raises(ModelError, match="others.0.rows is missing"):
         declared_arrays(Sums, header | {"others": [{}]})
     kinds = {"starts": Array("int64", (None,), Limits(ascends_to="n")), "points": Array("float64", ("n",))}
+    with pytest.raises(ModelError, match="not a list of at most 2 as"):
+        check_header([0.0, 1.0, 2.0], Sequence(FINITE, 2))
     with pytest.raises(ModelError, match="starts is empty"):
         check_arrays({"starts": np.zeros(0, int), "points": np.zeros(0)}, kinds, {})
     with pytest.raises(ModelError, match=r"inner.sums has the shape \(3,\), where n is 2"):

@@ -7,7 +7,7 @@ import pytest
 from tests.distributed.data import Here, learned, parquet_of, people
 from tests.stream.tabular import raw_rows
 from tests.workflows.test_training import model_bytes
-from tunefree.core.errors import DataError
+from tunefree.core.errors import TunefreeError
 from tunefree.core.rows import dense
 from tunefree.distributed import rows as shard_rows
 from tunefree.distributed import shard_pass, training
@@ -174,10 +174,11 @@ def test_balanced_classes_weigh_as_on_one_machine(data):
         ({"age": [1.0, 2.0], "rich": ["no", "no"]}, {}, "one class only, 'no'"),
         ({"age": ["x", "y"], "rich": ["no", "yes"]}, {"numeric": "age", "on_bad_row": "skip"}, "no row could be used"),
         ({"age": [1.0, 2.0], "rich": ["no", "yes"], "w": [0.0, 0.0]}, {"sample_weight": "w"}, "all rows have a weight"),
+        ({"age": [1.0, 2.0], "rich": ["no", "yes"]}, {"class_weight": "often=2"}, "there is no class 'often'"),
     ],
 )
 def test_rows_that_cannot_be_learned_are_an_error(columns, options, problem):
     lines = []
-    with pytest.raises(DataError, match=problem):
+    with pytest.raises(TunefreeError, match=problem):
         learned([pa.table(columns)], Plan(target="rich", **options), tell=lines.append)
     assert ("row 1, column 'age': 'x' is not a number" in "".join(lines)) == ("could be used" in problem)

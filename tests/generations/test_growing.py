@@ -12,9 +12,9 @@ from tunefree.core.errors import ModelError
 from tunefree.generations import kinds, linear, trees
 from tunefree.generations.columns import digests_of
 from tunefree.generations.linear import STRENGTHS
-from tunefree.generations.problem import Problem
+from tunefree.generations.problem import FAR, Problem, scaled_targets
 from tunefree.generations.seen import Seen
-from tunefree.losses import Square
+from tunefree.losses import Absolute, Square
 
 N = len(columns())
 OUTSIDE = "category-means"  # of docs/extending/member.md
@@ -43,6 +43,13 @@ def test_weights_are_relative(kind, task):
     expected = margins(kind, problem(task, weights=weights))
     for unit in (2.0, 2.0**-40, 2.0**900):
         assert (margins(kind, problem(task, weights=weights * unit)) == expected).all()
+
+
+def test_the_centre_of_targets_is_weighted_and_robust_losses_clip_outliers():
+    y, weights = np.array([0.0, 1.0, 2.0, 1e6]), np.array([1.0, 1.0, 2.0, 1.0])
+    rows = problem(X=columns(4), y=y, weights=weights)
+    assert scaled_targets(rows).centre == pytest.approx(np.average(y, weights=weights))
+    assert scaled_targets(rows._replace(loss=Absolute())).targets.max() == FAR
 
 
 @each_kind

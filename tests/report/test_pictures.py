@@ -41,7 +41,7 @@ def test_curves_are_drawn(tmp_path, target):
     files.save(lambda figure: display.plot(figure=figure), display.inches, tmp_path / "plot.svg")
     text = html.unescape((tmp_path / "plot.svg").read_text())
     goal = {"rich": "log-odds of 'rich' = 'yes'", "pay": "pay"}
-    for words in (f">Partial dependence of {goal[target]}<", ">age<", ">job<", ">missing<", "importance"):
+    for words in (f">Partial dependence of {goal[target]}<", ">age<", ">job<", ">missing<", "rise of the mean loss"):
         assert words in text, words
     assert (">day[month]<" in text) == (target == "pay")  # of classes too weak to be told from noise
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
