@@ -176,6 +176,9 @@ def test_pages_of_little_say_so():
     random = np.random.default_rng(0)
     rows = {"x": random.normal(size=300), "y": random.integers(0, 2, 300)}
     assert "No column matters beyond noise." in report(train(open_source(rows), Plan(target="y"))).html
+    rare = rows | {"y": random.permutation(np.repeat(["a", "b", "c"], [280, 13, 7]))}
+    of_rare = report(train(open_source(rare), Plan(target="y", learner="scinol2")), rare).html
+    assert "Class &#39;c&#39; is never predicted, nor 1 of the others shown, and has 2.33 % of the rows" in of_rare
     numbers = {"x": rows["x"], "y": rows["x"] + random.normal(size=300)}
     of_few = report(train(open_source({name: values[:2] for name, values in numbers.items()}), Plan(target="y"))).html
     assert "Weights in the base mixture" not in of_few and "of the next row" not in of_few

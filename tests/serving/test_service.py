@@ -110,7 +110,10 @@ def test_whole_numbers_of_json_are_categories_as_in_files(service):
 
 def test_labels_may_have_the_weight_and_the_group_of_their_row(service):
     columns = table(0, N) | {"w": [1.0, 2.0] * (N // 2), "home": [place // 5 for place in range(N)]}
-    one = service(train(open_source(columns), plan(learner="pool", sample_weight="w", groups="home")))
+    trained = train(open_source(columns), plan(learner="pool", sample_weight="w", groups="home"))
+    with pytest.raises(ModelError, match="`id='home'`: 'home' is the target, the weight or the group of the model"):
+        service(trained, admission=Admission(id="home"))
+    one = service(trained)
     [row], label = rows(N, N + 1), {"id": 0, "rich": "no", "w": 2.0, "home": 7}
     one.predict([{**row, "id": 0}])
     with pytest.raises(DataError, match="'job': a label has an id, a target, and a weight; leave it out"):
