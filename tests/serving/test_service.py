@@ -360,7 +360,7 @@ def test_a_rise_is_in_the_state(service):
     json.dumps(service.state())
 
 
-def test_intervals_and_quantiles_equal_the_model(service):
+def test_intervals_and_quantiles_equal_the_model(service, monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
     service = service(train(open_source({"x": x, "y": 2.0 * x + rng.normal(size=600)}), Plan(target="y")))
@@ -373,6 +373,9 @@ def test_intervals_and_quantiles_equal_the_model(service):
         assert wide[0] < low < answer["prediction"] < high < wide[1]
         assert answer["quantiles"] == {"0.25": low}
     assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
+    ends = [("interval", 0.9, np.array([[-np.inf, 1.0]]))]  # as after rows that the model did not expect
+    monkeypatch.setattr("tunefree.serving.service.sureness", lambda *_: ends)
+    assert service.predict(sent[:1], asked_for({"interval": "0.9"}))[0]["interval"] == {"0.9": [None, 1.0]}
 
 
 def test_http_takes_options_as_parameters(tmp_path, serve):
