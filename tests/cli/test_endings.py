@@ -83,6 +83,16 @@ def test_a_full_device_is_one_line(done, data, tmp_path, monkeypatch, capfd):
         assert is_told_of_a_full_device(end.value.code, err), err
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_a_reader_of_the_output_that_has_gone_is_no_error_to_tell(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = [sys.executable, "-m", "tunefree", *words]
+    ended = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
 READING = """
 import io, sys, threading, time
 import numpy as np
