@@ -149,9 +149,6 @@ def main() -> None:
         message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY
         typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(2)
-    except BrokenPipeError:  # the reader of the output closed it
-        sys.stderr.close()
-        sys.exit(1)
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:
             raise
