@@ -54,7 +54,7 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
     """Raise a ModelError where the evidence is too small for the level of a quantile.
 
     >>> check_enough("coverage 0.9", 0.95, 19.0)
-    >>> check_enough("coverage 0.9", 0.95, 12.4)
+    >>> check_enough("coverage 0.9", 0.05, 12.4)
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is evidence of 12; ...
     """
