@@ -5,6 +5,7 @@ import numpy as np
 from tunefree.core.part import restored
 from tunefree.core.rows import dense
 from tunefree.model_files.column_samples import ColumnSamples
+from tunefree.theory.column_changes import MISSING
 
 
 def fed(X, cuts=(), sure=(), since=40, samples=None, first=0):
@@ -48,3 +49,10 @@ def test_rows_are_before_a_rise_or_after_it_up_to_the_next():
     assert compared.columns == 3  # the target, and those of which a value is known
     assert restored(ColumnSamples(), "", *samples.save_state()).comparison(n_others=30) == compared
     assert samples.comparison(frozenset([1]), 30).columns == 2
+
+
+def test_a_column_that_comes_later_is_missing_in_earlier_rows():
+    X, samples = np.random.default_rng(0).normal(size=(300, 2)), ColumnSamples()
+    for rows, width in ((X[:200], 1), (X[200:], 2)):
+        samples.add(len(rows), 10, lambda k, part=rows, d=width: samples.matrix(dense(part[k][:, :d]), part[k, 0]))
+    assert ((samples.values[:, 2] == MISSING) == (samples.numbers < 200)).all()
