@@ -15,7 +15,7 @@ import pyarrow as pa
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
@@ -67,7 +67,6 @@ class OnlineEstimator(Saving, BaseEstimator):
     _task: ClassVar[str]
     # Values for estimators without these parameters:
     average = False
-    fit_intercept = True  # regressors always have an intercept
     monotone = None
     view = "raw"
     shuffle: bool = parameter(
@@ -172,15 +171,11 @@ class OnlineEstimator(Saving, BaseEstimator):
             row, weight, counts, group, mass = rounds.at(slice(start, stop))
             block = part(X, start, stop) if in_order else rows_at(X, row)
             others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
-            yield Batch(self._with_intercept(block), self._targets(y, row), weight, **others)
+            yield Batch(block, self._targets(y, row), weight, **others)
             start = stop
 
-    def _with_intercept(self, block: Block) -> Block:
-        """Return rows with or without the constant feature of the intercept."""
-        return block._replace(constant=float(self.fit_intercept))
-
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
-        random = validation.generator(self.random_state)
+        random = check_random_state(self.random_state)
         rounds = validation.rounds_in_order(weight)
         if self.shuffle:
             digests = validation.digests(X, tables.keys_of(self))
@@ -285,8 +280,7 @@ class OnlineEstimator(Saving, BaseEstimator):
         results = []
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
-            block = self._with_intercept(part(X, start, stop))
-            results.append(compute(block, *(array[start:stop] for array in arrays)))
+            results.append(compute(part(X, start, stop), *(array[start:stop] for array in arrays)))
         return np.concatenate(results)
 
     @property
@@ -352,7 +346,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            contributions = decomposition.contributions(self._with_intercept(X))
+            contributions = decomposition.contributions(X)
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions)
         if as_shap:
@@ -516,7 +510,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model
-    rows = None if X is None else estimator._with_intercept(validation.features(estimator, X))
+    rows = None if X is None else validation.features(estimator, X)
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

@@ -58,7 +58,6 @@ class Classifying(ClassifierMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the proportion of rows whose class is predicted correctly."""
         predicted = self.predict(X)
-        validation.check_lengths(len(predicted), y, sample_weight)
         return float(accuracy_score(validation.plain(y), predicted, sample_weight=sample_weight))
 
     @documented

@@ -52,6 +52,7 @@ class Saving:
     _is_sparse = False  # whether a sparse matrix was fitted
     _as_array = False  # whether encoded rows are learned as an array
     _reads_arrays = False  # whether the encoder's columns come from arrays
+    fit_intercept = True  # for estimators without this parameter
     _role_names: Mapping[str, str] = MappingProxyType({})  # role (target, group, exposure) -> name of its column
     _learned: Trained  # marked complete only once it equals the contents of a file
     n_iter_: int

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from tunefree.core.errors import DataError, warn
 from tunefree.core.parameters import require
@@ -146,8 +146,8 @@ class PoolEstimator(OnlineEstimator):
         evaluating = EvaluationSets(self, bool(self.verbose), *sets)
         rounds = validation.rounds_in_order(weight, group)
         if self.shuffle:
-            digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
-            rounds = validation.drawn(digests, y, weight, group, random)
+            digests = validation.digests(X, tables.keys_of(self))
+            rounds = validation.drawn(digests, y, weight, group, check_random_state(self.random_state))
         self._pass(X, y, rounds, evaluating, *callbacks)
         self._learned.progress.end_pass()
         self._end()

@@ -95,7 +95,6 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         1 is best; the mean of the targets, or of the rates with exposures, has 0. D^2 is as in ``PoissonRegressor``.
         """
         objective, predicted = loss_of("regression", str(self.loss)), self.predict(X)
-        validation.check_lengths(len(predicted), y, sample_weight)
         if not has_log_link(objective):
             self._checked_exposures(exposure, len(predicted))
             return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -219,8 +219,8 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     if learning and encoder.further is not None:  # encoders of plans may have added columns
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
-    extra = [] if learning else unknown(encoder, first.data.schema.names, estimator._role_names.values())
-    if extra:
+    is_closed = not learning or encoder.further is None
+    if is_closed and (extra := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
         bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
@@ -326,10 +326,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
 
 def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
     """Encode the rows of a chunk; when predicting, count missing numbers by column in ``gaps``."""
-    known = {column.name for column in encoder.columns}
-    for name in chunk.data.schema.names if learning and encoder.further is None else ():
-        if name not in known:
-            bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.data.num_rows)
     rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
         if column.kind == Number.kind and not column.since:
