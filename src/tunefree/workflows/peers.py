@@ -112,8 +112,12 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
         return None
     truth = Truth(model.task, plan.loss, list(model.classes), targets, scored.weight, scored.groups)
     constant = np.repeat([constant_of(truth.at(np.flatnonzero(known)))], n, axis=0)
-    judged = [truth.judged("tunefree", predictions), truth.judged(CONSTANT, constant)]
-    return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
+    return compared(
+        truth,
+        {"tunefree": predictions, CONSTANT: constant},
+        plan.target or "the label",
+        "on the same rows, which the constant knows",
+    )
 
 
 def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:

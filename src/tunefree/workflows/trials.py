@@ -189,11 +189,10 @@ def run(
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
                 seconds[name] += time.perf_counter() - began
-        judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
-        for name in [name for name in entrants if name not in left_out]:
-            total = None if name in known else seconds[name]
-            judged_models.append(judged_truth.judged(name, np.concatenate(outputs[name]), total))
-        return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
+        judged_truth = truth.at(np.concatenate([judged for _, judged in folds]))
+        predictions = {name: np.concatenate(parts) for name, parts in outputs.items() if name not in left_out}
+        seconds = {name: total for name, total in seconds.items() if name not in known}
+        return compared(judged_truth, predictions, str(parts[0].plan.target), how, seconds, left_out)
 
 
 def learned_model(parts: Sequence[Data], plan: Plan) -> Learn:
