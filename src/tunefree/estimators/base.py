@@ -97,13 +97,13 @@ class OnlineEstimator(Saving, BaseEstimator):
         X: Any,
         y: Any,
         sample_weight: Any,
-        callbacks: Any,
-        learn: Callable[..., None] | None = None,
+        callbacks: Sequence[Callback] | None,
+        is_stream: bool = False,
         groups: Any = None,
         **roles: Any,
     ) -> Self:
-        """Validate rows and learn them by calling ``learn``; if it is None, learn them in order, as a stream."""
-        is_stream, callbacks = learn is None, checked(callbacks)
+        """Validate rows and learn them, in the passes of ``fit`` or in their order as the next rows of a stream."""
+        callbacks = checked(callbacks)
         self._check_parameters()
         with deferred(), self._turn():  # a signal must not interrupt an update of the model
             before = self.__dict__.get("_learned")
@@ -117,7 +117,7 @@ class OnlineEstimator(Saving, BaseEstimator):
                 y, weight = self._prepared_targets(y, weight, is_continued, is_stream, **roles)
                 self._check_unchanged()
                 tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
-                self._learn_with_callbacks(callbacks, learn or self._stream, X, y, weight, group)
+                self._learn_validated(callbacks, is_stream, X, y, weight, group)
             except BaseException as error:
                 # A new model that has learned nothing is removed: it would keep the columns of the refused rows.
                 is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
@@ -132,21 +132,38 @@ class OnlineEstimator(Saving, BaseEstimator):
         """Return targets and weights in the form that the model learns; start a new model unless ``is_continued``."""
         raise NotImplementedError
 
-    def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
-        """Make a pass over rows in their order; more rows may follow later."""
-        self.n_iter_ = 1
-        self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
-
-    def _learn_with_callbacks(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
-        """Call ``learn`` with the rows and the callbacks, and call each callback before and after."""
+    def _learn_validated(self, callbacks: Sequence[Callback], is_stream: bool, *rows: Any) -> None:
         self._continue()
         for callback in callbacks:
             callback.begin(self._learned, None)
-        learn(*rows, *callbacks)
+        X, y, weight, group = rows
+        if is_stream:
+            self.n_iter_ = 1
+            self._pass(X, y, validation.rounds_in_order(weight, group), callbacks)
+        else:
+            for rounds in self._passes(X, y, weight, group):
+                is_over = self._pass(X, y, rounds, callbacks)
+                self._learned.progress.end_pass()
+                if is_over:
+                    break
+            self._end()
         for callback in callbacks:
             callback.end(self._learned)
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> bool:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: Any) -> Iterator[validation.Rounds]:
+        """Yield the rounds of each pass of ``fit``."""
+        random, rounds = check_random_state(self.random_state), validation.rounds_in_order(weight)
+        if self.shuffle:
+            digests = validation.digests(X, tables.keys_of(self))
+            rounds = validation.spread(digests + validation.target_digests(y), weight)
+        self._set_rounds(len(rounds.row) * int(self.passes))
+        for _ in range(int(self.passes)):
+            yield validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+
+    def _set_rounds(self, rounds: int) -> None:
+        """Receive the number of rounds before the first; most learners do not use it."""
+
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, callbacks: Sequence[Callback]) -> bool:
         """Learn the rows of the rounds in the current pass; return whether a callback ended the pass."""
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
@@ -173,24 +190,6 @@ class OnlineEstimator(Saving, BaseEstimator):
             others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
             yield Batch(block, self._targets(y, row), weight, **others)
             start = stop
-
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
-        random = check_random_state(self.random_state)
-        rounds = validation.rounds_in_order(weight)
-        if self.shuffle:
-            digests = validation.digests(X, tables.keys_of(self))
-            rounds = validation.spread(digests + validation.target_digests(y), weight)
-        self._set_rounds(len(rounds.row) * int(self.passes))
-        for _ in range(int(self.passes)):
-            pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            is_over = self._pass(X, y, pass_rounds, *callbacks)
-            self._learned.progress.end_pass()
-            if is_over:
-                break
-        self._end()
-
-    def _set_rounds(self, rounds: int) -> None:
-        """Receive the number of rounds before the first; most learners do not use it."""
 
     def _end(self) -> None:
         """Finish the training after the passes so far."""

@@ -111,7 +111,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
         Unless ``classes`` is given, a warning reports classes of fewer than three rows among more than a thousand.
         """
-        return self._learn(X, y, sample_weight, callbacks, self._passes, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, classes=classes)
 
     @documented
     def partial_fit(
@@ -122,7 +122,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         If the first call gives all ``classes``, the model is the same as of ``fit`` with one pass, ``shuffle=False``.
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, classes=classes)
 
     def _prepared_targets(
         self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
@@ -150,9 +150,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
         return np.searchsorted(self.classes_, y), weight
 
-    def _learn_with_callbacks(self, *learning: Any) -> None:
+    def _learn_validated(self, *arguments: Any) -> None:
         try:
-            super()._learn_with_callbacks(*learning)
+            super()._learn_validated(*arguments)
         finally:  # if a signal interrupts the pass, some classes have not been learned
             known_labels = set(self._learned.model.classes)
             self.classes_ = self.classes_[[label in known_labels for label in self.classes_.tolist()]]

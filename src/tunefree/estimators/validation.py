@@ -276,15 +276,12 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def drawn(
-    observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, random: np.random.RandomState
-) -> Rounds:
-    """Return one round for each row, in a random order that depends only on the weighted set of rows.
+def drawn(observation: np.ndarray, y: np.ndarray, rounds: Rounds, random: np.random.RandomState) -> Rounds:
+    """Return the rounds of rows in a random order that depends only on the weighted set of rows.
 
     ``observation`` (n,): digests of the rows without targets. With groups, the rounds of a group stay together; else
     copies of a row have their total weight as mass.
     """
-    rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     by_key = np.lexsort((rounds.weight, keys))
     rounds, order = rounds.at(by_key), random.permutation(len(by_key))

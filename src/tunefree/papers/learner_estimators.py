@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate
 from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
-from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import late_losses
 from tunefree.workflows.certification import theorem_of
 
@@ -310,10 +310,10 @@ class KernelPiSTOLClassifier(PiSTOLEstimator, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: None) -> Iterator[validation.Rounds]:
         sample = part(X, 0, validation.BLOCK)._replace(constant=0.0)
         check_memory(self._learned.model.predictor.bank, sample, n_rows(X))
-        super()._passes(X, y, weight, group, *callbacks)
+        yield from super()._passes(X, y, weight, group)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
