@@ -162,12 +162,6 @@ class Store:
             remedy = f'copy it to {self.folder}/{INCOMING}, and POST {{"take": FILE}} to /versions'
             log("another model", problem=f"{self.folder} goes on with its versions; to serve the model, {remedy}")
 
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the journal, and release the lock."""
         self._resources.close()
