@@ -53,7 +53,7 @@ def verdicts(name, seed):
     plan = Plan(target="y")
     data = trials.read(open_source(table), plan, plan.bad_rows())
     truth = trials.truth_of([data], sorted(data.target.values) if data.task == "classification" else [])
-    entrants = {"tunefree": trials.learned_model([data], plan)}
+    entrants = {"tunefree": trials.entrant([data])}
     entrants |= trials.peers([data], truth, 1)[0]
     few, many = np.arange(n), np.arange(n + m, len(x))
     parts = [(few, np.arange(n, n + m))] if m else trials.splits(truth.at(few))
