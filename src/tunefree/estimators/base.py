@@ -156,12 +156,8 @@ class OnlineEstimator(Saving, BaseEstimator):
         if self.shuffle:
             digests = validation.digests(X, tables.keys_of(self))
             rounds = validation.spread(digests + validation.target_digests(y), weight)
-        self._set_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             yield validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-
-    def _set_rounds(self, rounds: int) -> None:
-        """Receive the number of rounds before the first; most learners do not use it."""
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, callbacks: Sequence[Callback]) -> bool:
         """Learn the rows of the rounds in the current pass; return whether a callback ended the pass."""

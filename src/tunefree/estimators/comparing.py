@@ -97,12 +97,8 @@ def compare(
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else "the target"
     plan = Plan(target=target, task="classification" if is_class else "regression", **_options_of(model))
-    parts = [_data(*rows, plan) for rows in ((train, (X, y)) if train is not None else ((X, y),))]
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, np.float64)
-        if weight.shape != parts[-1].weight.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ModelError("`sample_weight` must have a number of at least 0 for each row")
-        parts[-1] = parts[-1]._replace(weight=weight)
+    parts = [] if train is None else [_data(*train, plan)]
+    parts.append(_data(X, y, plan, sample_weight))
     for part in parts[1:]:
         if part.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
@@ -171,7 +167,7 @@ def _options_of(model: Any) -> dict[str, Any]:
     return {name: value for name, value in names.items() if value is not None and not callable(value)}
 
 
-def _data(X: Any, y: Any, plan: Plan) -> trials.Data:
+def _data(X: Any, y: Any, plan: Plan, sample_weight: Any = None) -> trials.Data:
     """Read the rows and their targets as a table for the peers."""
     batches = [chunk.data.replace_schema_metadata(None) for chunk in read_frame(X, name="X")]
     table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
@@ -179,7 +175,13 @@ def _data(X: Any, y: Any, plan: Plan) -> trials.Data:
     if len(target) != table.num_rows or target.ndim != 1:
         raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
     table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
-    return trials.read(open_source(table), plan, BadRows(options=()))
+    data = trials.read(open_source(table), plan, BadRows(options=()))
+    if sample_weight is None:
+        return data
+    weight = np.asarray(sample_weight, np.float64)
+    if weight.shape != data.weight.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise ModelError("`sample_weight` must have a number of at least 0 for each row")
+    return data._replace(weight=weight)
 
 
 def _at(values: Any, rows: np.ndarray) -> Any:

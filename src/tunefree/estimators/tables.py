@@ -214,7 +214,16 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    blocks = [_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
+    numbers = (
+        []
+        if learning
+        else [column.name for column in encoder.columns if column.kind == Number.kind and not column.since]
+    )
+    blocks = list[Block]()
+    for chunk in itertools.chain([first], chunks):
+        blocks.append(encoder.encode(chunk, learning, bad, labelled=False).rows)
+        for name in numbers:
+            gaps[name] += pc.is_null(chunk.data.column(name), nan_is_null=True).true_count
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # encoders of plans may have added columns
         names = [column.name for column in encoder.columns]
@@ -322,15 +331,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     ]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
-
-
-def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
-    """Encode the rows of a chunk; when predicting, count missing numbers by column in ``gaps``."""
-    rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
-    for column in [] if learning else encoder.columns:
-        if column.kind == Number.kind and not column.since:
-            gaps[column.name] += pc.is_null(chunk.data.column(column.name), nan_is_null=True).true_count
-    return rows
 
 
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:

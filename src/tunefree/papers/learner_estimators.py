@@ -180,12 +180,14 @@ class PiSTOLEstimator(SingleLearner):
         scaled = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
         return {"a": a, "b": b} | scaled
 
-    def _set_rounds(self, rounds: int) -> None:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: None) -> Iterator[validation.Rounds]:
         """Set b to sqrt(2 a L T) for T rounds, as in the paper's experiments, if it would grow with the rounds."""
-        model = self._learned.model
-        for member in model.linear.members or model.predictor.bank.members:
-            if self.t_ == 0 and member.state["b"][0] == 0.0:
-                member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * rounds)
+        for rounds in super()._passes(X, y, weight, group):
+            model, n_rounds = self._learned.model, len(rounds.row) * int(self.passes)
+            for member in model.linear.members or model.predictor.bank.members:
+                if self.t_ == 0 and member.state["b"][0] == 0.0:
+                    member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * n_rounds)
+            yield rounds
 
 
 @estimator
