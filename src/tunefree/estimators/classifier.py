@@ -101,10 +101,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     _task = "classification"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        validation.class_weights(self.class_weight)
-
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:
         """Fit the model; with ``warm_start``, continue from the current model.

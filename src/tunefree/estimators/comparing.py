@@ -185,7 +185,6 @@ def _data(X: Any, y: Any, plan: Plan, sample_weight: Any = None) -> trials.Data:
 
 
 def _at(values: Any, rows: np.ndarray) -> Any:
-    """Select rows of a table or an array."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if isinstance(values, Mapping):

@@ -164,7 +164,6 @@ class Saving:
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
     def _lock(self) -> Turn:
-        """Return the lock of the model, a context manager."""
         turn: Turn = self.__dict__.setdefault("_model_lock", Turn())
         return turn
 

@@ -36,6 +36,7 @@ from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
 PART_ROWS = 256  # rows predicted together; other requests are predicted between the parts of a large one
+Answers = list[tuple[Row, Waiting | None]]  # answers, each with the row that waits for its label if it has an id
 MAX_INLINE_ROWS = 8  # rows whose prediction takes less time than switching to another thread
 
 
@@ -106,7 +107,7 @@ class Service:
         self._odd = BadRows(options=(), target=encoder.target)  # oddities of predicted rows
         self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
         self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
-        self._unwritten = list[tuple[Row, Waiting | None]]()  # answers, and rows to be kept
+        self._unwritten: Answers = []
         self._explaining = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
         # Cache of the latest explained model: number of its publication, copy, and terms.
         self._explained: tuple[int, Published, Decomposition] | None = None
@@ -135,7 +136,7 @@ class Service:
 
     async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The answers of :meth:`predict`, computed in an event loop."""
-        ids, predicted = self._predicts.ids_of(rows), list[tuple[Row, Waiting | None]]()
+        ids, predicted = self._predicts.ids_of(rows), Answers()
         self.n_asked += 1
         try:
             for part in _parts(rows):
@@ -242,10 +243,7 @@ class Service:
             "waiting": self.store.n_rows["waiting"],
         }
 
-    def _predict(
-        self, rows: list[Row], ids: list[str | None], layout: OutputColumns
-    ) -> list[tuple[Row, Waiting | None]]:
-        """The answer for each row, and the row to be kept if it has an id."""
+    def _predict(self, rows: list[Row], ids: list[str | None], layout: OutputColumns) -> Answers:
         try:
             with self._lock:
                 published = self.learner.published
@@ -260,6 +258,7 @@ class Service:
                             answer.setdefault(name, {})[f"{level:g}"] = value
                 has_ids = any(id is not None for id in ids)
                 memories = remembered(model, batch.rows) if has_ids else [None] * len(rows)
+                self.counts.rows_predicted += len(rows)
         except TunefreeError as error:
             raise without_frames(error) from None
         waiting = list[Waiting | None]()
@@ -270,10 +269,9 @@ class Service:
                 answer["id"] = row[self.admission.id]
                 row = {name: cell for name, cell in row.items() if name != published.encoder.target}
             waiting.append(None if id is None else Waiting(id, row, memory))
-        self.counts.rows_predicted += len(rows)
         return list(zip(answers, waiting, strict=True))
 
-    def _keep(self, predicted: list[tuple[Row, Waiting | None]]) -> None:
+    def _keep(self, predicted: Answers) -> None:
         """Store rows that wait for their labels; if that fails, mark their answers."""
         waiting = [row for _, row in predicted if row is not None]
         if not waiting:

@@ -122,7 +122,6 @@ class Store:
             raise
 
     def _connect(self, durability: str) -> None:
-        """Open the journal."""
         with self._store_errors():
             name = ":memory:" if self._path is None else str(self._path)
             self._database = sqlite3.connect(name, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
