@@ -92,17 +92,11 @@ class OnlineEstimator(Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _learn(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        callbacks: Sequence[Callback] | None,
-        is_stream: bool = False,
-        groups: Any = None,
-        **roles: Any,
-    ) -> Self:
-        """Validate rows and learn them, in the passes of ``fit`` or in their order as the next rows of a stream."""
+    def _learn(self, X: Any, y: Any, sample_weight: Any, callbacks: Any, is_stream: bool = False, **roles: Any) -> Self:
+        """Validate rows and learn them, in the passes of ``fit`` or in their order as the next rows of a stream.
+
+        ``roles``: the classes, the groups and the exposures of the rows, by the names of arguments of ``fit``.
+        """
         callbacks = checked(callbacks)
         self._check_parameters()
         with deferred(), self._turn():  # a signal must not interrupt an update of the model
@@ -113,10 +107,10 @@ class OnlineEstimator(Saving, BaseEstimator):
                     self._learned.model.check_learns()
                 X, y = validation.labelled(self, X, y, not is_continued, stream=is_stream)
                 weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
-                group = validation.group_digests(groups, len(y), may_be_one=is_stream)
+                group = validation.group_digests(roles.get("groups"), len(y), may_be_one=is_stream)
                 y, weight = self._prepared_targets(y, weight, is_continued, is_stream, **roles)
                 self._check_unchanged()
-                tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
+                tables.name_columns(self, group=roles.get("groups"), exposure=roles.get("exposure"))
                 self._learn_validated(callbacks, is_stream, X, y, weight, group)
             except BaseException as error:
                 # A new model that has learned nothing is removed: it would keep the columns of the refused rows.

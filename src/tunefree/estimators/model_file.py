@@ -149,10 +149,8 @@ class Saving:
     def _trained(self, target: str | None = None) -> Trained:
         check_is_fitted(self)
         trained = self._record()
-        if (
-            unsaved := next((label for label in trained.model.classes if type(label) not in _LABELS), None)
-        ) is not None:
-            problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
+        if unsaved := [label for label in trained.model.classes if type(label) not in _LABELS]:
+            problem = f"files cannot hold the label {unsaved[0]!r} of type {type(unsaved[0]).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = trained.kind or ("svmlight" if self._is_sparse else TABLE), tables.encoder_of(self)
         if kind == TABLE:

@@ -41,23 +41,16 @@ class EvaluationSets(Callback):
     a copy of the model, because the model itself would remember the rows.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        eval_set: Any,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_exposure: Any = None,
-    ) -> None:
+    def __init__(self, estimator: Any, eval_set: Any, names: Any, weights: Any, exposures: Any = None) -> None:
         self.estimator, self.verbose, self.start = estimator, bool(estimator.verbose), time.perf_counter()
         pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
         if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
-        names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
+        names = [f"valid_{k}" for k in range(len(pairs))] if names is None else list(names)
         if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-        weights = _per_set("eval_sample_weight", eval_sample_weight, len(pairs))
-        exposures = _per_set("eval_exposure", eval_exposure, len(pairs))
+        weights = _per_set("eval_sample_weight", weights, len(pairs))
+        exposures = _per_set("eval_exposure", exposures, len(pairs))
         self.arguments = list(zip(names, pairs, weights, exposures, strict=True))
         self.points = POINTS[::HISTORY_STEP] if pairs or self.verbose else ()
 
@@ -275,7 +268,7 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
         If the first call gives all ``classes``, the model does not depend on how rows are divided into calls. Each call
         has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, True, groups, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, groups=groups, classes=classes)
 
     @documented
     def predict_set(
@@ -381,7 +374,7 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
 
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, True, groups, exposure=exposure)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, groups=groups, exposure=exposure)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:

@@ -214,15 +214,11 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    numbers = (
-        []
-        if learning
-        else [column.name for column in encoder.columns if column.kind == Number.kind and not column.since]
-    )
+    numbers = [column.name for column in encoder.columns if column.kind == Number.kind and not column.since]
     blocks = list[Block]()
     for chunk in itertools.chain([first], chunks):
         blocks.append(encoder.encode(chunk, learning, bad, labelled=False).rows)
-        for name in numbers:
+        for name in [] if learning else numbers:
             gaps[name] += pc.is_null(chunk.data.column(name), nan_is_null=True).true_count
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # encoders of plans may have added columns

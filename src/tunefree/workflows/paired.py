@@ -169,10 +169,9 @@ def compared(
         loss, error = (mean_interval(values, weight).value for values in (losses, errors))
         contender = Contender(name, loss, error, seconds=(seconds or {}).get(name))
         if contenders:
-            pairs = (losses - first_losses, 0.0), (errors - first_errors, float(is_class))
-            more_loss, more_error = (
-                mean_interval(differences, weight, truth.groups, len(judged) - 1, least) for differences, least in pairs
-            )
+            further = weight, truth.groups, len(judged) - 1
+            more_loss = mean_interval(losses - first_losses, *further)
+            more_error = mean_interval(errors - first_errors, *further, float(is_class))
             better = {1: first, -1: name}.get(side(more_loss), "")
             contender = contender._replace(loss_difference=more_loss, error_difference=more_error, better=better)
         contenders.append(contender)
