@@ -278,7 +278,7 @@ def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
         with learning_paused(service):
             closing = Thread(target=service.close)
             closing.start()
-            until(lambda: service.learner.n_queued == 1)
+            until(lambda: service.learner._is_over)
             late = service.learner.submit(Request(rows(N, N + 1)))
         closing.join()
         for ask in (late.result, lambda: service.learn(rows(N, N + 1)), service.save):
