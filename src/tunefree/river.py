@@ -169,8 +169,8 @@ class _Pooled(_Learner):
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block(rows))
 
-    def _conformal_inputs(self, x: Mapping[Any, Any], coverage: float) -> tuple[Model, Block, np.ndarray, np.ndarray]:
-        """Return the model, the row as a block, its prediction, and the coverage as an array (1,)."""
+    def _conformal(self, compute: Callable[..., np.ndarray], x: Mapping[Any, Any], coverage: float) -> list[Any]:
+        """Compute the interval or the mask of the set of a row for one coverage."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
             raise ModelError(f"coverage must be one number, not {coverage!r}")
@@ -178,7 +178,7 @@ class _Pooled(_Learner):
         if self._columns.n_dense is None:
             raise ModelError(f"coverage {coverage:g} takes evidence, and no row was learned; learn rows first")
         block = self._columns.block([_cells(x)])
-        return model, block, model.predict(block), coverages
+        return compute(model, block, model.predict(block), coverages)[0, 0].tolist()
 
 
 class _Linear(_Learner):
@@ -354,9 +354,8 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """Predict a set of labels. Along any stream, the proportion of covered labels tends to ``coverage``."""
-        model, row, margins, coverages = self._conformal_inputs(x, coverage)
-        in_set = class_sets(model, row, margins, coverages)[0, 0]
-        return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
+        in_set = self._conformal(class_sets, x, coverage)
+        return {label for label, is_in in zip(self._model.classes, in_set, strict=True) if is_in}
 
 
 class TuneFreeRegressor(_Pooled, _Regressor):
@@ -386,6 +385,5 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         tuple of float
             Lower and upper end, which may be infinite after too many targets were not covered.
         """
-        model, row, prediction, coverages = self._conformal_inputs(x, coverage)
-        low, high = target_intervals(model, row, prediction, coverages)[0, 0].tolist()
+        low, high = self._conformal(target_intervals, x, coverage)
         return low, high

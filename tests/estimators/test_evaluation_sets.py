@@ -108,7 +108,7 @@ def test_callbacks_see_losses_of_sets_and_may_end_the_pass(tmp_path):
             DataError,
             r"eval_set\[0\]: y, row 2: 'maybe' is not.*name it in classes",
         ),
-        ({"eval_set": [(X, LABELS), (X, LABELS[:5])]}, DataError, r"eval_set\[1\].*one target for each row"),
+        ({"eval_set": [(X, LABELS), (X, LABELS[:5])]}, DataError, r"eval_set\[1\].*inconsistent numbers"),
         ({"eval_set": [X, LABELS]}, ValueError, "pair"),
         ({"eval_set": (X, LABELS), "eval_names": ["a", "b"]}, ValueError, "eval_names"),
         ({"eval_set": (X, LABELS), "eval_sample_weight": [WEIGHTS, WEIGHTS]}, ValueError, "for each of the 1 sets"),

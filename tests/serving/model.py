@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -136,7 +136,7 @@ def check_store(folder, path):
 
     All versions are kept, so that the journal has all events, and the store was closed.
     """
-    with Store(folder, kept=10**6) as store:
+    with closing(Store(folder, kept=10**6)) as store:
         assert not list(store.events_after(store.versions[-1].sequence))
         events = list(store.events_after(0))
         _learn(store.load(1), events, path)

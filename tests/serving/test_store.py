@@ -126,10 +126,10 @@ def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
         service.settle()
         before = service.predict(rows(N, N + 1, "rich"))
         (tmp_path / "s").rename(tmp_path / "elsewhere")
-        with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
+        with pytest.raises(StoreError, match=r"journal\.sqlite: the journal cannot be used .* put the folder back"):
             service.learn(rows(N, N + 5))
         service.settle()
-        assert "was moved or removed" in service.problems()[0] and service.state()["learn_failure"] is not None
+        assert "cannot be used" in service.problems()[0] and service.state()["learn_failure"] is not None
         answers = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
         assert answers == [before[0] | {"id": 1, "waits_for_label": False}]
         assert service.state()["rows"] == N + 5 and service.counts.waiting_not_kept == 1
@@ -278,7 +278,7 @@ def test_requests_that_come_as_it_ends_or_later_are_told_so(file):
         with learning_paused(service):
             closing = Thread(target=service.close)
             closing.start()
-            until(lambda: service.learner.n_queued == 1)
+            until(lambda: service.learner._is_over)
             late = service.learner.submit(Request(rows(N, N + 1)))
         closing.join()
         for ask in (late.result, lambda: service.learn(rows(N, N + 1)), service.save):

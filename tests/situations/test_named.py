@@ -53,18 +53,16 @@ def verdicts(name, seed):
     plan = Plan(target="y")
     data = trials.read(open_source(table), plan, plan.bad_rows())
     truth = trials.truth_of([data], sorted(data.target.values) if data.task == "classification" else [])
-    entrants = {"tunefree": trials.learned_model([data], plan)}
+    entrants = {"tunefree": trials.entrant([data])}
     entrants |= trials.peers([data], truth, 1)[0]
     few, many = np.arange(n), np.arange(n + m, len(x))
     parts = [(few, np.arange(n, n + m))] if m else trials.splits(truth.at(few))
     places = np.concatenate([np.append(judged, many) for _, judged in parts])
-    judged = []
+    is_few, losses, of_few = places < n + m, [], {}
     for one, learn in entrants.items():
-        outputs = [learn(truth, learned, np.append(rows, many)) for learned, rows in parts]
-        judged.append(truth.at(places).judged(one, np.concatenate(outputs)))
-    is_few = places < n + m
-    losses = [one.losses[~is_few].mean() for one in judged]
-    of_few = [one._replace(losses=one.losses[is_few], errors=one.errors[is_few]) for one in judged]
+        outputs = np.concatenate([learn(truth, learned, np.append(rows, many)) for learned, rows in parts])
+        losses.append(truth.at(places).judged(one, outputs)[0][~is_few].mean())
+        of_few[one] = outputs[is_few]
     comparison = compared(truth.at(places[is_few]), of_few, "y", "")
     differences = np.array(losses[1:]) - losses[0]
     intervals = [one.loss_difference for one in comparison.contenders[1:]]

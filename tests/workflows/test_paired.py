@@ -29,7 +29,7 @@ def probabilities(of_second):
 
 
 def two(truth, first, second):
-    return compared(truth, [truth.judged("a", first), truth.judged("b", second)], "rich", "")
+    return compared(truth, {"a": first, "b": second}, "rich", "")
 
 
 def test_copies_in_groups_and_integer_weights_count_as_they_should():
@@ -81,8 +81,9 @@ def test_the_better_model_is_named_only_where_the_interval_says_so():
 def test_more_comparisons_have_wider_intervals():
     random = np.random.default_rng(0)
     truth = truth_of(random.integers(0, 2, 300))
-    judged = [truth.judged(str(k), probabilities(random.random(300))) for k in range(5)]
-    of_one, of_four = (compared(truth, judged[:n], "y", "").contenders[1].loss_difference for n in (2, 5))
+    models = {str(k): probabilities(random.random(300)) for k in range(5)}
+    few = {name: models[name] for name in "01"}
+    of_one, of_four = (compared(truth, some, "y", "").contenders[1].loss_difference for some in (few, models))
     assert of_one.value == of_four.value and of_four.low < of_one.low < of_one.high < of_four.high
 
 
@@ -105,7 +106,7 @@ def test_rows_of_one_class_and_one_row_are_told():
 
 def test_probabilities_of_0_cost_no_more_than_the_rows_can_tell():
     truth = truth_of([1] * 10)
-    assert truth.judged("a", probabilities([0.0] * 10)).losses.tolist() == pytest.approx([math.log(20)] * 10)
+    assert truth.judged("a", probabilities([0.0] * 10))[0].tolist() == pytest.approx([math.log(20)] * 10)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_peers_learn_the_loss_or_are_left_out(loss, left_out):
     rows = np.arange(100)
     test, judged = truth.at(rows + 100), {}
     for name, learn in peers.items():
-        judged[name] = test.judged(name, learn(truth, rows, rows + 100)).losses.mean()
+        judged[name] = test.judged(name, learn(truth, rows, rows + 100))[0].mean()
     others = [value for name, value in judged.items() if name != "constant"]
     assert all(map(math.isfinite, judged.values())) and (not others or min(others) < judged["constant"])
 

@@ -103,7 +103,6 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path, checkpoint: Path) 
 
 @contextmanager
 def _client(run: Run) -> Iterator[Any]:
-    """A client of the cluster."""
     try:
         from distributed import Client
         from tunefree.distributed.engines import local_cluster

@@ -198,7 +198,6 @@ def _options(group: Any, names: Iterable[str]) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
-    """The annotation of an option for typer."""
     has_several, has_numbers = kind == tuple[str, ...], kind == tuple[float, ...]
     info = typer.Option(
         *[word for word in (option(name), record.short) if word],

@@ -15,7 +15,7 @@ import pyarrow as pa
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError
@@ -67,7 +67,6 @@ class OnlineEstimator(Saving, BaseEstimator):
     _task: ClassVar[str]
     # Values for estimators without these parameters:
     average = False
-    fit_intercept = True  # regressors always have an intercept
     monotone = None
     view = "raw"
     shuffle: bool = parameter(
@@ -93,18 +92,12 @@ class OnlineEstimator(Saving, BaseEstimator):
         loss_of(self._task, self.loss)
         self._learner()
 
-    def _learn(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        callbacks: Any,
-        learn: Callable[..., None] | None = None,
-        groups: Any = None,
-        **roles: Any,
-    ) -> Self:
-        """Validate rows and learn them by calling ``learn``; if it is None, learn them in order, as a stream."""
-        is_stream, callbacks = learn is None, checked(callbacks)
+    def _learn(self, X: Any, y: Any, sample_weight: Any, callbacks: Any, is_stream: bool = False, **roles: Any) -> Self:
+        """Validate rows and learn them, in the passes of ``fit`` or in their order as the next rows of a stream.
+
+        ``roles``: the classes, the groups and the exposures of the rows, by the names of arguments of ``fit``.
+        """
+        callbacks = checked(callbacks)
         self._check_parameters()
         with deferred(), self._turn():  # a signal must not interrupt an update of the model
             before = self.__dict__.get("_learned")
@@ -114,11 +107,11 @@ class OnlineEstimator(Saving, BaseEstimator):
                     self._learned.model.check_learns()
                 X, y = validation.labelled(self, X, y, not is_continued, stream=is_stream)
                 weight = validation.weights(sample_weight, len(y), may_vanish=is_stream)
-                group = validation.group_digests(groups, len(y), may_be_one=is_stream)
+                group = validation.group_digests(roles.get("groups"), len(y), may_be_one=is_stream)
                 y, weight = self._prepared_targets(y, weight, is_continued, is_stream, **roles)
                 self._check_unchanged()
-                tables.name_columns(self, group=groups, exposure=roles.get("exposure"))
-                self._learn_with_callbacks(callbacks, learn or self._stream, X, y, weight, group)
+                tables.name_columns(self, group=roles.get("groups"), exposure=roles.get("exposure"))
+                self._learn_validated(callbacks, is_stream, X, y, weight, group)
             except BaseException as error:
                 # A new model that has learned nothing is removed: it would keep the columns of the refused rows.
                 is_refused = isinstance(error, ValueError) and self.__dict__.get("t_") == 0
@@ -133,21 +126,34 @@ class OnlineEstimator(Saving, BaseEstimator):
         """Return targets and weights in the form that the model learns; start a new model unless ``is_continued``."""
         raise NotImplementedError
 
-    def _stream(self, X: Any, y: np.ndarray, weight: np.ndarray, group: Any, *callbacks: Callback) -> None:
-        """Make a pass over rows in their order; more rows may follow later."""
-        self.n_iter_ = 1
-        self._pass(X, y, validation.rounds_in_order(weight, group), *callbacks)
-
-    def _learn_with_callbacks(self, callbacks: Sequence[Callback], learn: Callable[..., Any], *rows: Any) -> None:
-        """Call ``learn`` with the rows and the callbacks, and call each callback before and after."""
+    def _learn_validated(self, callbacks: Sequence[Callback], is_stream: bool, *rows: Any) -> None:
         self._continue()
         for callback in callbacks:
             callback.begin(self._learned, None)
-        learn(*rows, *callbacks)
+        X, y, weight, group = rows
+        if is_stream:
+            self.n_iter_ = 1
+            self._pass(X, y, validation.rounds_in_order(weight, group), callbacks)
+        else:
+            for rounds in self._passes(X, y, weight, group):
+                is_over = self._pass(X, y, rounds, callbacks)
+                self._learned.progress.end_pass()
+                if is_over:
+                    break
+            self._end()
         for callback in callbacks:
             callback.end(self._learned)
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *callbacks: Callback) -> bool:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: Any) -> Iterator[validation.Rounds]:
+        """Yield the rounds of each pass of ``fit``."""
+        random, rounds = check_random_state(self.random_state), validation.rounds_in_order(weight)
+        if self.shuffle:
+            digests = validation.digests(X, tables.keys_of(self))
+            rounds = validation.spread(digests + validation.target_digests(y), weight)
+        for _ in range(int(self.passes)):
+            yield validation.shuffled(rounds, weight, random) if self.shuffle else rounds
+
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, callbacks: Sequence[Callback]) -> bool:
         """Learn the rows of the rounds in the current pass; return whether a callback ended the pass."""
         model, encoder = self._learned.model, self._encoder
         if encoder is not None:
@@ -172,30 +178,8 @@ class OnlineEstimator(Saving, BaseEstimator):
             row, weight, counts, group, mass = rounds.at(slice(start, stop))
             block = part(X, start, stop) if in_order else rows_at(X, row)
             others: dict[str, Any] = {"counts": counts, "groups": group, "mass": mass}
-            yield Batch(self._with_intercept(block), self._targets(y, row), weight, **others)
+            yield Batch(block, self._targets(y, row), weight, **others)
             start = stop
-
-    def _with_intercept(self, block: Block) -> Block:
-        """Return rows with or without the constant feature of the intercept."""
-        return block._replace(constant=float(self.fit_intercept))
-
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
-        random = validation.generator(self.random_state)
-        rounds = validation.rounds_in_order(weight)
-        if self.shuffle:
-            digests = validation.digests(X, tables.keys_of(self))
-            rounds = validation.spread(digests + validation.target_digests(y), weight)
-        self._set_rounds(len(rounds.row) * int(self.passes))
-        for _ in range(int(self.passes)):
-            pass_rounds = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            is_over = self._pass(X, y, pass_rounds, *callbacks)
-            self._learned.progress.end_pass()
-            if is_over:
-                break
-        self._end()
-
-    def _set_rounds(self, rounds: int) -> None:
-        """Receive the number of rounds before the first; most learners do not use it."""
 
     def _end(self) -> None:
         """Finish the training after the passes so far."""
@@ -285,8 +269,7 @@ class OnlineEstimator(Saving, BaseEstimator):
         results = []
         for start in range(0, n_rows(X), validation.BLOCK):
             stop = start + validation.BLOCK
-            block = self._with_intercept(part(X, start, stop))
-            results.append(compute(block, *(array[start:stop] for array in arrays)))
+            results.append(compute(part(X, start, stop), *(array[start:stop] for array in arrays)))
         return np.concatenate(results)
 
     @property
@@ -352,7 +335,7 @@ class OnlineEstimator(Saving, BaseEstimator):
             names, n_outputs = decomposition.names, decomposition.model.n_outputs
             if n_rows(X) * len(names) * n_outputs > MOST_NUMBERS:
                 raise ValueError(f"contributions of {n_rows(X)} rows take more than 2 GiB; explain fewer at a time")
-            contributions = decomposition.contributions(self._with_intercept(X))
+            contributions = decomposition.contributions(X)
             if hasattr(self, "_sorted"):
                 contributions = self._sorted(contributions)
         if as_shap:
@@ -516,7 +499,7 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
     check_is_fitted(estimator)
     model: Any = estimator._learned.model
-    rows = None if X is None else estimator._with_intercept(validation.features(estimator, X))
+    rows = None if X is None else validation.features(estimator, X)
     encoder = estimator._encoder
     layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
     return Decomposition(model, layout, rows)

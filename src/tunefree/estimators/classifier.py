@@ -58,7 +58,6 @@ class Classifying(ClassifierMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the proportion of rows whose class is predicted correctly."""
         predicted = self.predict(X)
-        validation.check_lengths(len(predicted), y, sample_weight)
         return float(accuracy_score(validation.plain(y), predicted, sample_weight=sample_weight))
 
     @documented
@@ -102,17 +101,13 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     _task = "classification"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        validation.class_weights(self.class_weight)
-
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, callbacks: Any = None) -> Self:
         """Fit the model; with ``warm_start``, continue from the current model.
 
         Unless ``classes`` is given, a warning reports classes of fewer than three rows among more than a thousand.
         """
-        return self._learn(X, y, sample_weight, callbacks, self._passes, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, classes=classes)
 
     @documented
     def partial_fit(
@@ -123,7 +118,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         If the first call gives all ``classes``, the model is the same as of ``fit`` with one pass, ``shuffle=False``.
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, classes=classes)
 
     def _prepared_targets(
         self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
@@ -151,9 +146,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             self.classes_ = union(self.classes_, labels[np.unique(codes[weight > 0])])
         return np.searchsorted(self.classes_, y), weight
 
-    def _learn_with_callbacks(self, *learning: Any) -> None:
+    def _learn_validated(self, *arguments: Any) -> None:
         try:
-            super()._learn_with_callbacks(*learning)
+            super()._learn_validated(*arguments)
         finally:  # if a signal interrupts the pass, some classes have not been learned
             known_labels = set(self._learned.model.classes)
             self.classes_ = self.classes_[[label in known_labels for label in self.classes_.tolist()]]

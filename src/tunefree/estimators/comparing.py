@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +20,6 @@ from tunefree.stream.source import open_source
 from tunefree.workflows import trials
 from tunefree.workflows.paired import PairedComparison, Truth
 from tunefree.workflows.peers import by_class
-
-
-class _Rows(NamedTuple):
-    """Rows as the user passes them."""
-
-    X: Any
-    y: Any
-    weight: Any = None
-    groups: Any = None
 
 
 def compare(
@@ -96,8 +88,6 @@ def compare(
     estimators = _named(model, others)
     is_class = _is_classification(estimators)
     fitted = [name for name, estimator in estimators.items() if _is_fitted(estimator)]
-    rows = [_Rows(*train)] if train is not None else []
-    rows.append(_Rows(X, y, sample_weight, groups))
     if train is None and fitted and (len(fitted) < len(estimators) or len(estimators) == 1):
         unfitted = next((name for name in estimators if name not in fitted), "peers")
         remedy = "pass `train=(X, y)`, or for cross-validation sklearn.base.clone(model)"
@@ -107,7 +97,8 @@ def compare(
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else "the target"
     plan = Plan(target=target, task="classification" if is_class else "regression", **_options_of(model))
-    parts = [_data(part_rows, plan) for part_rows in rows]
+    parts = [] if train is None else [_data(*train, plan)]
+    parts.append(_data(X, y, plan, sample_weight))
     for part in parts[1:]:
         if part.table.column_names != parts[0].table.column_names:
             raise ModelError("the rows of `train` have other columns than X; pass the same columns in the same order")
@@ -115,7 +106,22 @@ def compare(
     if codes is not None and len(codes) != len(parts[-1].weight):
         raise ModelError("`groups` must have a value for each row")
     known = {name: np.asarray(estimators[name].classes_).tolist() if is_class else [] for name in fitted}
-    entrants = {name: _entrant(model, rows, name in fitted) for name, model in estimators.items()}
+    options = {"sample_weight": sample_weight, "groups": groups} if train is None else {}
+    start = 0 if train is None else len(parts[0].weight)
+
+    def entrant(name: str, truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
+        """Predict rows by an estimator, which learns rows of the first table before unless it is fitted."""
+        model = estimators[name]
+        if name not in fitted:
+            further = {key: values for key, values in options.items() if values is not None}
+            further = {key: _at(further[key], learned) for key in further if has_fit_parameter(model, key)}
+            model = clone(model).fit(*(_at(values, learned) for values in train or (X, y)), **further)
+        rows = _at(X, judged - start)
+        if truth.task == "classification":
+            return by_class(np.asarray(model.predict_proba(rows)), np.asarray(model.classes_).tolist(), truth.classes)
+        return np.asarray(model.predict(rows), np.float64).reshape(-1)
+
+    entrants: dict[str, trials.Learn] = {name: partial(entrant, name) for name in estimators}
     return trials.run(parts, entrants, known, codes, peers, in_order, n_jobs)
 
 
@@ -161,46 +167,24 @@ def _options_of(model: Any) -> dict[str, Any]:
     return {name: value for name, value in names.items() if value is not None and not callable(value)}
 
 
-def _data(rows: _Rows, plan: Plan) -> trials.Data:
+def _data(X: Any, y: Any, plan: Plan, sample_weight: Any = None) -> trials.Data:
     """Read the rows and their targets as a table for the peers."""
-    batches = [chunk.data.replace_schema_metadata(None) for chunk in read_frame(rows.X, name="X")]
+    batches = [chunk.data.replace_schema_metadata(None) for chunk in read_frame(X, name="X")]
     table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
-    target = np.asarray(rows.y)
+    target = np.asarray(y)
     if len(target) != table.num_rows or target.ndim != 1:
         raise ModelError(f"X has {table.num_rows:,} rows, and y the shape {target.shape}; pass a target for each row")
     table = table.append_column(str(plan.target), pa.array(target, from_pandas=True))
     data = trials.read(open_source(table), plan, BadRows(options=()))
-    if rows.weight is None:
+    if sample_weight is None:
         return data
-    weight = np.asarray(rows.weight, np.float64)
+    weight = np.asarray(sample_weight, np.float64)
     if weight.shape != data.weight.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
         raise ModelError("`sample_weight` must have a number of at least 0 for each row")
     return data._replace(weight=weight)
 
 
-def _entrant(estimator: Any, rows: list[_Rows], is_fitted: bool) -> trials.Learn:
-    """Return a function that fits the estimator on rows of the first table, unless fitted, and predicts the last."""
-
-    def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
-        model, before = estimator, len(truth.weight) - len(rows[-1].y)
-        if not is_fitted:
-            further = {"sample_weight": rows[0].weight, "groups": rows[0].groups}
-            known = {name: values for name, values in further.items() if values is not None}
-            options = {
-                name: _at(values, learned) for name, values in known.items() if has_fit_parameter(estimator, name)
-            }
-            model = clone(estimator).fit(_at(rows[0].X, learned), _at(rows[0].y, learned), **options)
-        X = _at(rows[-1].X, judged - before)
-        if truth.task == "classification":
-            labels = np.asarray(model.classes_).tolist()
-            return by_class(np.asarray(model.predict_proba(X)), labels, truth.classes)
-        return np.asarray(model.predict(X), np.float64).reshape(-1)
-
-    return learn
-
-
 def _at(values: Any, rows: np.ndarray) -> Any:
-    """Select rows of a table or an array."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if isinstance(values, Mapping):

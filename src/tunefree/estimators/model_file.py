@@ -52,6 +52,7 @@ class Saving:
     _is_sparse = False  # whether a sparse matrix was fitted
     _as_array = False  # whether encoded rows are learned as an array
     _reads_arrays = False  # whether the encoder's columns come from arrays
+    fit_intercept = True  # for estimators without this parameter
     _role_names: Mapping[str, str] = MappingProxyType({})  # role (target, group, exposure) -> name of its column
     _learned: Trained  # marked complete only once it equals the contents of a file
     n_iter_: int
@@ -148,10 +149,8 @@ class Saving:
     def _trained(self, target: str | None = None) -> Trained:
         check_is_fitted(self)
         trained = self._record()
-        if (
-            unsaved := next((label for label in trained.model.classes if type(label) not in _LABELS), None)
-        ) is not None:
-            problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
+        if unsaved := [label for label in trained.model.classes if type(label) not in _LABELS]:
+            problem = f"files cannot hold the label {unsaved[0]!r} of type {type(unsaved[0]).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = trained.kind or ("svmlight" if self._is_sparse else TABLE), tables.encoder_of(self)
         if kind == TABLE:
@@ -163,7 +162,6 @@ class Saving:
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
     def _lock(self) -> Turn:
-        """Return the lock of the model, a context manager."""
         turn: Turn = self.__dict__.setdefault("_model_lock", Turn())
         return turn
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from tunefree.core.errors import DataError, warn
 from tunefree.core.parameters import require
@@ -28,7 +28,7 @@ from tunefree.pool.quantiles import class_sets, target_intervals, target_quantil
 from tunefree.pool.targets import RunningMetrics
 from tunefree.pool.weights_record import EstimatedLoss, estimated_loss
 from tunefree.stream.encoder import TableEncoder
-from tunefree.training.callbacks import Callback, Step
+from tunefree.training.callbacks import Callback, Step, checked
 from tunefree.workflows.findings import leaks_of
 
 HISTORY_STEP = 4  # every fourth point of the history, so two per doubling of the rows
@@ -41,41 +41,37 @@ class EvaluationSets(Callback):
     a copy of the model, because the model itself would remember the rows.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        verbose: bool,
-        eval_set: Any,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_exposure: Any = None,
-    ) -> None:
-        self.estimator, self.verbose, self.start = estimator, verbose, time.perf_counter()
+    def __init__(self, estimator: Any, eval_set: Any, names: Any, weights: Any, exposures: Any = None) -> None:
+        self.estimator, self.verbose, self.start = estimator, bool(estimator.verbose), time.perf_counter()
         pairs = [] if eval_set is None else [eval_set] if isinstance(eval_set, tuple) else eval_set
         if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ValueError("eval_set must be a pair (X, y), or a list of pairs")
-        names = [f"valid_{k}" for k in range(len(pairs))] if eval_names is None else list(eval_names)
+        names = [f"valid_{k}" for k in range(len(pairs))] if names is None else list(names)
         if len(names) != len(pairs) or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"eval_names must be different strings, one for each of the {len(pairs)} sets of eval_set")
-        weights = _per_set("eval_sample_weight", eval_sample_weight, len(pairs))
-        exposures = _per_set("eval_exposure", eval_exposure, len(pairs))
+        weights = _per_set("eval_sample_weight", weights, len(pairs))
+        exposures = _per_set("eval_exposure", exposures, len(pairs))
+        self.arguments = list(zip(names, pairs, weights, exposures, strict=True))
+        self.points = POINTS[::HISTORY_STEP] if pairs or self.verbose else ()
+
+    def begin(self, trained: Any, source: None) -> None:
+        """Encode the sets, whose columns and classes the estimator now knows."""
         self.sets: dict[str, tuple[Block, Any, np.ndarray]] = {}  # name -> rows, targets and weights
-        for k, (X, y) in enumerate(pairs):
+        for k, (name, (X, y), sample_weight, exposure) in enumerate(self.arguments):
             try:
-                rows, y = validation.labelled(estimator, X, y, reset=False, learning=False)
-                weight = validation.weights(weights[k], len(y), may_vanish=False)
-                self.sets[names[k]] = rows, *estimator._evaluated(y, weight, exposures[k])
+                rows, y = validation.labelled(self.estimator, X, y, reset=False, learning=False)
+                weight = validation.weights(sample_weight, len(y), may_vanish=False)
+                self.sets[name] = rows, *self.estimator._evaluated(y, weight, exposure)
             except ValueError as error:
                 raise DataError(str(error), f"eval_set[{k}]") from None
-        self.points = POINTS[::HISTORY_STEP] if pairs or verbose else ()
 
     def step(self, trained: Any, step: Step) -> None:
         """Evaluate the sets if these rows reached a point of the history."""
         rows = trained.progress.rows
         if any(rows - len(step.row_losses) < point <= rows for point in self.points):
-            self.evaluate(trained)
+            self.end(trained)
 
-    def evaluate(self, trained: Any) -> None:
+    def end(self, trained: Any) -> None:
         """Record the current losses of the sets."""
         rows_learned = trained.progress.progressive[0].rows
         model: Any = published(trained.model) if self.sets else None
@@ -139,19 +135,14 @@ class PoolEstimator(OnlineEstimator):
     def _learner(self) -> tuple[str, dict[str, float]]:
         return POOL, {}
 
-    def _one_pass(
-        self, sets: Any, X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, *callbacks: Callback
-    ) -> None:
-        """Make the pass of ``fit`` over the rows, evaluate the sets along it, and finish the training."""
-        evaluating = EvaluationSets(self, bool(self.verbose), *sets)
-        rounds = validation.rounds_in_order(weight, group)
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: Any) -> Iterator[validation.Rounds]:
+        rounds, random = validation.rounds_in_order(weight, group), check_random_state(self.random_state)
         if self.shuffle:
-            digests, random = validation.digests(X, tables.keys_of(self)), validation.generator(self.random_state)
-            rounds = validation.drawn(digests, y, weight, group, random)
-        self._pass(X, y, rounds, evaluating, *callbacks)
-        self._learned.progress.end_pass()
-        self._end()
-        evaluating.evaluate(self._learned)
+            rounds = validation.drawn(validation.digests(X, tables.keys_of(self)), y, rounds, random)
+        yield rounds
+
+    def _end(self) -> None:
+        super()._end()
         for line in self._learned.model.pool.unseen:
             warn(line)
         encoder = tables.encoder_of(self)
@@ -259,8 +250,8 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
         in an array is a missing value. Give rows weights instead of copies: copies are predicted as known rows, and
         make ``progressive_loss_`` too small.
         """
-        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight))
-        return self._learn(X, y, sample_weight, callbacks, learn, groups, classes=classes)
+        evaluation = EvaluationSets(self, eval_set, eval_names, eval_sample_weight)
+        return self._learn(X, y, sample_weight, [evaluation, *checked(callbacks)], groups=groups, classes=classes)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Return targets and weights of an evaluation set, in the form that the model takes."""
@@ -277,7 +268,7 @@ class TuneFreeClassifier(PoolEstimator, OnlineClassifierBase):
         If the first call gives all ``classes``, the model does not depend on how rows are divided into calls. Each call
         has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, groups=groups, classes=classes)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, groups=groups, classes=classes)
 
     @documented
     def predict_set(
@@ -367,8 +358,8 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
         """
         if exposure is not None and eval_set is not None and eval_exposure is None:
             raise ValueError("the rows to learn have exposures, and the rows of eval_set have none; pass eval_exposure")
-        learn = partial(self._one_pass, (eval_set, eval_names, eval_sample_weight, eval_exposure))
-        return self._learn(X, y, sample_weight, callbacks, learn, groups, exposure=exposure)
+        evaluation = EvaluationSets(self, eval_set, eval_names, eval_sample_weight, eval_exposure)
+        return self._learn(X, y, sample_weight, [evaluation, *checked(callbacks)], groups=groups, exposure=exposure)
 
     def _evaluated(self, y: np.ndarray, weight: np.ndarray, exposure: Any) -> tuple[Any, np.ndarray]:
         """Return targets and weights of an evaluation set, in the form that the model takes."""
@@ -383,7 +374,7 @@ class TuneFreeRegressor(PoolEstimator, OnlineRegressorBase):
 
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, groups=groups, exposure=exposure)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, groups=groups, exposure=exposure)
 
     @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:

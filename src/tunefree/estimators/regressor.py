@@ -28,7 +28,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, callbacks: Any = None) -> Self:
         """Fit the model; with ``warm_start``, continue from the current model."""
-        return self._learn(X, y, sample_weight, callbacks, self._passes, exposure=exposure)
+        return self._learn(X, y, sample_weight, callbacks, exposure=exposure)
 
     @documented
     def partial_fit(
@@ -38,7 +38,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
         Each call has an overhead, larger than the time to learn a row: pass some hundred rows at a time for speed.
         """
-        return self._learn(X, y, sample_weight, callbacks, exposure=exposure)
+        return self._learn(X, y, sample_weight, callbacks, is_stream=True, exposure=exposure)
 
     def _prepared_targets(
         self, y: np.ndarray, weight: np.ndarray, is_continued: bool, is_stream: bool, **roles: Any
@@ -95,7 +95,6 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         1 is best; the mean of the targets, or of the rates with exposures, has 0. D^2 is as in ``PoissonRegressor``.
         """
         objective, predicted = loss_of("regression", str(self.loss)), self.predict(X)
-        validation.check_lengths(len(predicted), y, sample_weight)
         if not has_log_link(objective):
             self._checked_exposures(exposure, len(predicted))
             return float(r2_score(y, predicted, sample_weight=sample_weight))

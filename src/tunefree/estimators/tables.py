@@ -214,13 +214,18 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) 
     if learning:
         estimator._encoder, estimator._as_array, estimator._reads_arrays = encoder, as_array, reads_arrays
     gaps: Counter[str] = Counter()
-    blocks = [_encoded(encoder, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
+    numbers = [column.name for column in encoder.columns if column.kind == Number.kind and not column.since]
+    blocks = list[Block]()
+    for chunk in itertools.chain([first], chunks):
+        blocks.append(encoder.encode(chunk, learning, bad, labelled=False).rows)
+        for name in [] if learning else numbers:
+            gaps[name] += pc.is_null(chunk.data.column(name), nan_is_null=True).true_count
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # encoders of plans may have added columns
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
-    extra = [] if learning else unknown(encoder, first.data.schema.names, estimator._role_names.values())
-    if extra:
+    is_closed = not learning or encoder.further is None
+    if is_closed and (extra := unknown(encoder, first.data.schema.names, estimator._role_names.values())):
         bad.note(f"the model does not know {listed(extra)}: left out", NAME, 0, "", 0)
     _warn_of_oddities(encoder, bad, gaps)
     return dense(block.numbers) if as_array and _is_numbers(encoder) else block
@@ -322,19 +327,6 @@ def _new_encoder(estimator: Any, first: Chunk, grows: bool) -> TableEncoder:
     ]
     column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
-
-
-def _encoded(encoder: TableEncoder, chunk: Chunk, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
-    """Encode the rows of a chunk; when predicting, count missing numbers by column in ``gaps``."""
-    known = {column.name for column in encoder.columns}
-    for name in chunk.data.schema.names if learning and encoder.further is None else ():
-        if name not in known:
-            bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.data.num_rows)
-    rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
-    for column in [] if learning else encoder.columns:
-        if column.kind == Number.kind and not column.since:
-            gaps[column.name] += pc.is_null(chunk.data.column(column.name), nan_is_null=True).true_count
-    return rows
 
 
 def _warn_of_oddities(encoder: TableEncoder, bad: BadRows, gaps: Counter[str]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_X_y, validate_data
 
@@ -72,8 +71,13 @@ def class_labels(y: np.ndarray) -> None:
 
 def features(estimator: Any, X: Any, learning: bool = False, reset: bool = False, stream: bool = False) -> Block:
     """Validate X against the fitted columns, or with ``reset`` set them, and return its rows as a block."""
-    if not reset and (row := tables.one_row_block(estimator, X, learning)) is not None:
-        return row
+    block = None if reset else tables.one_row_block(estimator, X, learning)
+    if block is None:
+        block = _block(estimator, X, learning, reset, stream)
+    return block._replace(constant=float(estimator.fit_intercept))
+
+
+def _block(estimator: Any, X: Any, learning: bool, reset: bool, stream: bool) -> Block:
     check_has_columns(X, tables.NAME)
     X = unmasked(X)
     if not (reset or estimator._encoder is None or isinstance(estimator._encoder, TableEncoder)):
@@ -137,7 +141,6 @@ def labelled(
     _check_known(y, y_numeric)
     X = features(estimator, X, learning, reset, stream)
     if not _are_sound(y, n_rows(X), y_numeric):
-        check_lengths(n_rows(X), y)
         with quiet():
             y = check_X_y(np.zeros((n_rows(X), 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
         if y_numeric:  # scikit-learn does not check numbers that it converts from objects
@@ -197,24 +200,6 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
         problem = "Sample weights must contain at least one non-zero number: all of sample_weight are zero"
         raise ValueError(f"{problem}; leave it out for equal weights")
     return weight
-
-
-def check_lengths(n_rows: int, y: Any, sample_weight: Any = None) -> None:
-    """Raise a ValueError unless y, and ``sample_weight`` if given, have one value for each row of X."""
-    for name, item, values in (("y", "target", y), ("sample_weight", "weight", sample_weight)):
-        shape = np.asarray(values).shape
-        if len(shape) == 1 and shape[0] != n_rows:
-            raise ValueError(f"X has {n_rows} rows, and {name} has {shape[0]}; give one {item} for each row")
-
-
-def generator(random_state: Any) -> np.random.RandomState:
-    """Return the random number generator for ``random_state``; raise a ValueError if it is not valid."""
-    try:
-        random: np.random.RandomState = check_random_state(random_state)
-    except ValueError:
-        expected = "a whole number from 0 to 4294967295, a RandomState or None"
-        raise ValueError(f"`random_state` must be {expected}, not {random_state!r}") from None
-    return random
 
 
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
@@ -291,15 +276,12 @@ def spread(keys: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def drawn(
-    observation: np.ndarray, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None, random: np.random.RandomState
-) -> Rounds:
-    """Return one round for each row, in a random order that depends only on the weighted set of rows.
+def drawn(observation: np.ndarray, y: np.ndarray, rounds: Rounds, random: np.random.RandomState) -> Rounds:
+    """Return the rounds of rows in a random order that depends only on the weighted set of rows.
 
     ``observation`` (n,): digests of the rows without targets. With groups, the rounds of a group stay together; else
     copies of a row have their total weight as mass.
     """
-    rounds = rounds_in_order(weight, group)
     keys = observation[rounds.row] + target_digests(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
     by_key = np.lexsort((rounds.weight, keys))
     rounds, order = rounds.at(by_key), random.permutation(len(by_key))

@@ -20,56 +20,37 @@ NO_COLUMN = -1  # instead of the index of a column of codes
 
 
 class Sums:
-    """Predictions (N, m) that are sums of terms.
+    """Predictions (N, width) that are sums of terms.
 
-    For each group of predictions there are ``constants``, ``weights`` of features, which are tensors (N, f), terms
-    ``by_state`` of each category, and terms ``if_missing`` of the numbers.
+    Each prediction has a ``constant``, ``weights`` of features, which are tensors (N, f), terms ``by_state`` of each
+    category, and terms ``if_missing`` of the numbers. They are 0 until they are set.
     """
 
-    def __init__(self, states: States) -> None:
-        self.states, self.constants = states, list[np.ndarray]()
-        self.weights = dict[str, list[tuple[slice, np.ndarray]]]()  # by feature
-        self.by_state = [list[np.ndarray]() for _ in states.categories]
-        self.if_missing = list[np.ndarray]()
-        self.width = 0
-
-    def begin(self, constant: np.ndarray, by_state: list[np.ndarray], if_missing: np.ndarray) -> slice:
-        """Add predictions, and return their slice, for adding terms of features later."""
-        self.constants.append(constant)
-        for parts, part in zip(self.by_state, by_state, strict=True):
-            parts.append(part)
-        self.if_missing.append(if_missing)
-        self.width += len(constant)
-        return slice(self.width - len(constant), self.width)
+    def __init__(self, states: States, width: int) -> None:
+        self.states, self.constant = states, np.zeros(width)
+        self.weights = dict[str, np.ndarray]()  # by feature
+        self.by_state = [np.zeros((column.n_states, width)) for column in states.categories]
+        self.if_missing = np.zeros((states.n_numbers, width))
 
     def add(self, feature: str, weights: np.ndarray, span: slice) -> None:
         """Add a term to a slice of the predictions: features (N, f) times weights (f, slice)."""
-        self.weights.setdefault(feature, []).append((span, weights))
+        self.weights.setdefault(feature, np.zeros((len(weights), len(self.constant))))[:, span] = weights
 
     def tensor(self, graph: Graph) -> str:
-        """The predictions (N, m)."""
-        sums: Any = np.concatenate(self.constants)[None]
+        """The predictions."""
+        sums: Any = self.constant[None]
         if self.weights:
-            matrix = np.concatenate([self._matrix(parts) for parts in self.weights.values()])
+            matrix = np.concatenate([*self.weights.values()])
             sums = graph.add("Add", graph.add("MatMul", graph.joined([*self.weights]), matrix), sums)
-        if_missing = np.concatenate(self.if_missing, axis=1)
-        if if_missing.any() and self.states.missing is not None:
+        if self.if_missing.any() and self.states.missing is not None:
             missing = graph.cast(self.states.missing, np.float64)
-            sums = graph.add("Add", graph.add("MatMul", missing, if_missing), sums)
+            sums = graph.add("Add", graph.add("MatMul", missing, self.if_missing), sums)
         if self.states.categories:
-            parts = [np.concatenate(part, axis=1) for part in self.by_state]
-            starts = np.cumsum([0, *map(len, parts)])[:-1]
+            starts = np.cumsum([0, *map(len, self.by_state)])[:-1]
             indices = graph.add("Add", graph.joined([column.state for column in self.states.categories]), starts[None])
-            gathered = graph.add("Gather", stored(graph, np.concatenate(parts)), indices)
+            gathered = graph.add("Gather", stored(graph, np.concatenate(self.by_state)), indices)
             sums = graph.add("Add", graph.add("ReduceSum", gathered, np.array([1]), keepdims=0), sums)
         return str(sums)
-
-    def _matrix(self, parts: list[tuple[slice, np.ndarray]]) -> np.ndarray:
-        """The weights (f, m) of a feature tensor."""
-        matrix = np.zeros((len(parts[0][1]), self.width))
-        for span, weights in parts:
-            matrix[:, span] = weights
-        return matrix
 
 
 def stored(graph: Graph, array: np.ndarray) -> str:
@@ -80,7 +61,7 @@ def stored(graph: Graph, array: np.ndarray) -> str:
 
 
 def add_members(graph: Graph, sums: Sums, group: Any) -> None:
-    """Add the predictions of linear members, member by member, with all outputs of each."""
+    """Add the predictions of linear members, member by member, with all outputs of each; they are the first."""
     states = sums.states
     present = group.present(states.block)
 
@@ -88,15 +69,18 @@ def add_members(graph: Graph, sums: Sums, group: Any) -> None:
         return np.asarray(present.predict(rows).swapaxes(0, 1).reshape(n_rows(rows), -1))
 
     constant = predictions(states.only(NO_COLUMN, 1))[0]
-    by_state = [predictions(states.only(column.source, column.n_states)) - constant for column in states.categories]
-    if_missing = [predictions(states.only(source, 2))[1] - constant for source in states.sources.tolist()]
-    span = sums.begin(constant, by_state, np.array(if_missing).reshape(states.n_numbers, len(constant)))
+    span = slice(0, len(constant))
+    sums.constant[span] = constant
+    for terms, column in zip(sums.by_state, states.categories, strict=True):
+        terms[:, span] = predictions(states.only(column.source, column.n_states)) - constant
+    for terms, source in zip(sums.if_missing, states.sources.tolist(), strict=True):
+        terms[span] = predictions(states.only(source, 2))[1] - constant
     if states.numbers is not None:
         for name in dict.fromkeys(member.setting.view for member in group.members):
-            _add_view(graph, sums, present, name, span)
+            _add_view(graph, sums, present, name)
 
 
-def _add_view(graph: Graph, sums: Sums, present: Any, name: str, span: slice) -> None:
+def _add_view(graph: Graph, sums: Sums, present: Any, name: str) -> None:
     """Add numbers transformed by a view, with the weights of the members with this view."""
     n, n_outputs, numbers = sums.states.n_numbers, present.group.n_outputs, sums.states.numbers
     origin, view = np.zeros(n), present.views.get(name)
@@ -109,8 +93,8 @@ def _add_view(graph: Graph, sums: Sums, present: Any, name: str, span: slice) ->
         if member.setting.view == name:
             read, objective = present.reads[m], present.objectives[m]
             weights = weights_in_units(read, n) * (objective.unit if objective.task == "regression" else 1.0)
-            outputs = slice(span.start + m * n_outputs, span.start + (m + 1) * n_outputs)
-            sums.constants[-1][m * n_outputs : (m + 1) * n_outputs] -= origin @ weights
+            outputs = slice(m * n_outputs, (m + 1) * n_outputs)
+            sums.constant[outputs] -= origin @ weights
             sums.add(_bounded(graph, str(numbers), read, n) if view is None else str(numbers), weights, outputs)
 
 
@@ -133,24 +117,24 @@ def weights_in_units(read: Any, n: int) -> np.ndarray:
     return np.clip(quotients, -MOST, MOST)
 
 
-def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray) -> None:
-    """Add the predictions of a linear generation; ``columns`` are its columns in the rows of states."""
+def add_generation(graph: Graph, sums: Sums, generation: Any, columns: np.ndarray, start: int) -> None:
+    """Add the predictions of a linear generation from ``start`` on; ``columns``: its columns in the rows of states."""
     model: Linear = generation.model
     features, states = design(columns, *model[:4]), sums.states
     weights = np.moveaxis(model.weights, 0, 1).reshape(1 + len(model.sources), -1)  # (1 + d, strengths K)
-    sources = generation.keys[model.sources]
+    sources, span = generation.keys[model.sources], slice(start, start + weights.shape[1])
 
-    def parts(source: int) -> np.ndarray:
+    def terms_of(source: int) -> np.ndarray:
         coded = 1 + np.flatnonzero(sources == -1 - source)
         return features[:, coded] @ weights[coded]
 
-    constant, if_missing = weights[0].copy(), np.zeros((states.n_numbers, weights.shape[1]))
-    for j, source in enumerate(states.sources.tolist()):
-        present_part, missing = parts(source)[:2]
-        constant += present_part
-        if_missing[j] = missing - present_part
-    by_state = [parts(column.source)[: column.n_states] for column in states.categories]
-    span = sums.begin(constant, by_state, if_missing)
+    sums.constant[span] = weights[0]
+    for terms, source in zip(sums.if_missing, states.sources.tolist(), strict=True):
+        present, missing = terms_of(source)[:2]
+        sums.constant[span] += present
+        terms[span] = missing - present
+    for terms, column in zip(sums.by_state, states.categories, strict=True):
+        terms[:, span] = terms_of(column.source)[: column.n_states]
     dense = np.flatnonzero(sources > 0)
     if len(dense):
         numbers = graph.add("Gather", states.numbers, sources[dense] - 1, axis=1)

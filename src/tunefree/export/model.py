@@ -92,7 +92,7 @@ def _notes(pool: Any) -> list[str]:
 
 def _linear(graph: Graph, model: Any, states: States) -> str:
     """The predictions of a single linear learner: margins (N, K), or numbers (N, 1)."""
-    sums = Sums(states)
+    sums = Sums(states, len(model.linear.members) * model.n_outputs)
     add_members(graph, sums, model.linear)
     return sums.tensor(graph)
 
@@ -104,16 +104,19 @@ def _pool(graph: Graph, model: Any, states: States) -> str:
     linear = [pair for pair in awake if isinstance(pair[1].model, Linear)]
     trees = [pair for pair in awake if isinstance(pair[1].model, Trees)]
     trees.sort(key=lambda pair: bool(pair[1].model.is_averaged))
-    sums, slots, matrix = Sums(states), list[Slot](), members.matrix(states.block)
+    slots, matrix = list[Slot](), members.matrix(states.block)
+    n_linear = len(members.online_places) + len(linear) * len(STRENGTHS)
+    sums = Sums(states, n_linear * n_outputs)
     add_members(graph, sums, members.linear)
     for slot, generation in linear:
-        add_generation(graph, sums, generation, matrix[:, members.growth.columns.places(generation.keys)])
+        start = (len(members.online_places) + len(slots)) * n_outputs
+        columns = matrix[:, members.growth.columns.places(generation.keys)]
+        add_generation(graph, sums, generation, columns, start)
         slots += [slot._replace(version=version) for version in range(len(STRENGTHS))]
-    n_linear = len(members.online_places) + len(slots)
     predictions = [graph.add("Reshape", sums.tensor(graph), np.array([0, n_linear, n_outputs]))]
     if trees:
-        columns = [matrix[:, members.growth.columns.places(generation.keys)] for _, generation in trees]
-        versions = Forest(states, [generation for _, generation in trees], columns).margins(graph)
+        values = [matrix[:, members.growth.columns.places(generation.keys)] for _, generation in trees]
+        versions = Forest(states, [generation for _, generation in trees], values).margins(graph)
         predictions += versions
         slots += [slot._replace(version=version) for version in range(len(versions)) for slot, _ in trees]
     context = pool.contexts.index(pool.context)

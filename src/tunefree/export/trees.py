@@ -8,6 +8,7 @@ node, which marks leaves, and the column of each inner node, in two bytes if pos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -190,36 +191,35 @@ class Forest:
         reached = self.walk(graph)
         numbers = np.arange(len(self.models), dtype=np.int32)
         membership = graph.cast(graph.add("Equal", self.order[None].astype(np.int32), numbers[:, None]), np.float64)
-        grown = self._grown(graph, self._summed(graph, reached, membership, *self._values()))
+        grown = self._grown(graph, self._summed(graph, reached, membership, self._values()))
         corrections = range(max(len(generation.living) for generation in self.generations))
-        sums = [self._summed(graph, reached, membership, *self._corrections(version)) for version in corrections]
+        sums = [self._summed(graph, reached, membership, self._corrections(version)) for version in corrections]
         return [grown, *(graph.add("Add", grown, correction) for correction in sums)]
 
     def _summed(
-        self, graph: Graph, reached: str, membership: str, values: np.ndarray, scales: np.ndarray, constants: np.ndarray
+        self, graph: Graph, reached: str, membership: str, parts: Iterator[tuple[np.ndarray, float, np.ndarray]]
     ) -> str:
-        """Sums (N, generations, K) over trees of values (leaves, K) times scales, and constants (generations, K).
+        """Sums (N, generations, K) over trees of values (leaves, K) times a scale, and constants (K,).
 
         ``membership``: tensor (generations, trees), 1 if a tree belongs to a generation.
+        ``parts``: values, scale and constants of each generation.
         """
-        parts = graph.cast(graph.add("Gather", graph.packed(values[self.leaves]), reached), np.float64)
-        scaled = graph.add("Mul", graph.add("MatMul", membership, parts), scales[:, None])
-        return graph.add("Add", scaled, constants[None])
+        values, scales, constants = zip(*parts, strict=True)
+        filled = graph.packed(np.concatenate(values)[self.leaves])
+        gathered = graph.cast(graph.add("Gather", filled, reached), np.float64)
+        scaled = graph.add("Mul", graph.add("MatMul", membership, gathered), np.array(scales)[:, None])
+        return graph.add("Add", scaled, np.stack(constants)[None])
 
-    def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of leaves in single precision, their scales, and the constants of generations."""
-        values, scales, constants = [], [], []
+    def _values(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+        """Values of leaves in single precision, their scale, and the constants of each generation."""
         for model in self.models:
             n_trees = max(len(model.roots), 1)
             is_double = model.values.dtype == np.float64
             centre = model.values.mean(axis=0) if is_double and model.n_leaves else np.zeros(model.n_outputs)
             deviations = model.values - centre
             scale = float(np.abs(deviations).max(initial=0.0)) if is_double else 1.0
-            values.append((deviations / (scale or 1.0)).astype(np.float32))
-            factor = 1.0 / n_trees if model.is_averaged else 1.0
-            scales.append(scale * factor)
-            constants.append((model.start + n_trees * centre) * factor)
-        return np.concatenate(values), np.array(scales), np.stack(constants)
+            values, factor = deviations / (scale or 1.0), 1.0 / n_trees if model.is_averaged else 1.0
+            yield values.astype(np.float32), scale * factor, (model.start + n_trees * centre) * factor
 
     def _grown(self, graph: Graph, sums: str) -> str:
         """Predictions from sums of values; see :func:`tunefree.generations.trees.margins_of_means`."""
@@ -240,9 +240,8 @@ class Forest:
             margins = graph.add("Log", shares)
         return margins if n_boosted == 0 else graph.joined([graph.sliced(sums, 0, n_boosted), margins])
 
-    def _corrections(self, version: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values, scales and constants of a learner on the leaves; 0 for generations without this learner."""
-        values, scales, constants = [], [], []
+    def _corrections(self, version: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+        """Values, scale and constants of a learner on the leaves; 0 for generations without this learner."""
         for generation, model in zip(self.generations, self.models, strict=True):
             levels, scale, constant = np.zeros((model.n_leaves, model.n_outputs), np.float16), 0.0, 0.0
             if version < len(generation.living):
@@ -251,10 +250,7 @@ class Forest:
                 objective = part.objective
                 unit = objective.unit if objective.task == "regression" else 1.0
                 scale, constant = scale * unit, objective.centre * unit if objective.task == "regression" else 0.0
-            values.append(levels)
-            scales.append(scale)
-            constants.append(np.full(model.n_outputs, constant))
-        return np.concatenate(values), np.array(scales), np.stack(constants)
+            yield levels, scale, np.full(model.n_outputs, constant)
 
 
 def _levels(part: Any, nothing: np.ndarray) -> tuple[np.ndarray, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate
 from tunefree.papers.kernel.kernels import COEF0, DEGREE, check_effect, kernel_of
 from tunefree.papers.pistol_risk import pistol_parameter
 from tunefree.theory.bounds import Bound, no_bound
-from tunefree.training.callbacks import Callback
 from tunefree.training.one_pass import late_losses
 from tunefree.workflows.certification import theorem_of
 
@@ -180,12 +180,14 @@ class PiSTOLEstimator(SingleLearner):
         scaled = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
         return {"a": a, "b": b} | scaled
 
-    def _set_rounds(self, rounds: int) -> None:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: None) -> Iterator[validation.Rounds]:
         """Set b to sqrt(2 a L T) for T rounds, as in the paper's experiments, if it would grow with the rounds."""
-        model = self._learned.model
-        for member in model.linear.members or model.predictor.bank.members:
-            if self.t_ == 0 and member.state["b"][0] == 0.0:
-                member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * rounds)
+        for rounds in super()._passes(X, y, weight, group):
+            model, n_rounds = self._learned.model, len(rounds.row) * int(self.passes)
+            for member in model.linear.members or model.predictor.bank.members:
+                if self.t_ == 0 and member.state["b"][0] == 0.0:
+                    member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * n_rounds)
+            yield rounds
 
 
 @estimator
@@ -310,10 +312,10 @@ class KernelPiSTOLClassifier(PiSTOLEstimator, OnlineClassifierBase):
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray, group: None, *callbacks: Callback) -> None:
+    def _passes(self, X: Block, y: np.ndarray, weight: np.ndarray, group: None) -> Iterator[validation.Rounds]:
         sample = part(X, 0, validation.BLOCK)._replace(constant=0.0)
         check_memory(self._learned.model.predictor.bank, sample, n_rows(X))
-        super()._passes(X, y, weight, group, *callbacks)
+        yield from super()._passes(X, y, weight, group)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

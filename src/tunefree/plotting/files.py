@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import ModelError
-from tunefree.core.storage import check_writable, whole_file
+from tunefree.core.storage import whole_file
 from tunefree.plotting.style import DARK, SOFT
 
 DPI = 200  # also for the layout, so that labels fit
@@ -37,11 +37,10 @@ def is_installed() -> bool:
 def check(path: Path) -> None:
     """Raise an error if a picture cannot be drawn, before anything is computed for it.
 
-    Raises a ModelError for another extension, a file that cannot be written, and without matplotlib.
+    Raises a ModelError for another extension, and without matplotlib.
     """
     if path.suffix.lower() not in KINDS:
         raise ModelError(f"{path}: pictures are written as {', '.join(KINDS)}; name the file so")
-    check_writable(path)
     if not is_installed():
         raise ModelError(
             "`plot` needs matplotlib, which is not installed; pip install 'tunefree[plot]', or leave `plot` out"
@@ -53,7 +52,6 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
 
     ``path``: a .png, .svg or .pdf file.
     """
-    check(path)
     kind = KINDS[path.suffix.lower()]
     with _figure(draw, inches, RC) as figure, whole_file(path) as file:
         figure.savefig(file, format=kind, dpi=DPI, metadata=DATES.get(kind))

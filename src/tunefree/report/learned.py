@@ -122,9 +122,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
 def learned(trained: Trained) -> Section:
     """The section on the rows and columns of the training data."""
     tables = table_of_columns(trained, MOST)
-    facts = [
-        fact for fact in facts_of_model(trained) if not (tables and fact.key.endswith("_columns"))
-    ]  # these are in the table
+    facts = [fact for fact in facts_of_model(trained) if not (tables and fact.key.endswith("_columns"))]
     return Section("learned", "Rows and columns", [Facts(facts), *tables])
 
 

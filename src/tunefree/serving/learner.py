@@ -12,9 +12,9 @@ import copy
 import hashlib
 import json
 import math
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -120,9 +120,8 @@ class Learner:
         self.broken: str | None = None  # error after which nothing can be learned
         self.failure: str | None = None  # error of the last save
         self.n_published = 0
-        self._queue: queue.SimpleQueue[Request | Task] = queue.SimpleQueue()
-        self._next: Request | Task | None = None  # first task of the next group, already taken from the queue
-        self._is_over = False
+        self._tasks: deque[Request | Task] = deque()  # guarded by the condition, like ``_is_over``
+        self._condition, self._is_over = threading.Condition(), False
         self._looked = -math.inf  # time of the last removal of old rows
         self._begin(model, sequence)
         started: Future[None] = Future()
@@ -143,21 +142,18 @@ class Learner:
         return answer.result()
 
     def _put(self, task: Request | Task) -> None:
-        """Add a task to the queue; after the thread has ended, it is answered with an error."""
-        self._queue.put(task)
-        if not self._thread.is_alive():
-            self._refuse_queued()
-
-    def _refuse_queued(self) -> None:
-        with suppress(queue.Empty):
-            while True:
-                error = StoreError("the server has ended; nothing of this request was learned")
-                self._queue.get_nowait().answer.set_exception(error)
+        """Add a task for the thread; after the thread has ended, it is answered with an error."""
+        with self._condition:
+            if self._thread.is_alive() and not self._is_over:
+                self._tasks.append(task)
+                self._condition.notify()
+                return
+        task.answer.set_exception(StoreError("the server has ended; nothing of this request was learned"))
 
     @property
     def n_queued(self) -> int:
         """Number of requests waiting to be learned."""
-        return self._queue.qsize() + (self._next is not None)
+        return len(self._tasks)
 
     @property
     def n_rises(self) -> int:
@@ -166,10 +162,10 @@ class Learner:
 
     def close(self) -> None:
         """Learn the submitted rows, save, and end; later requests are answered with an error."""
-        with suppress(StoreError):  # it has ended already
-            self.between(lambda: setattr(self, "_is_over", True))
+        with self._condition:
+            self._is_over = True
+            self._condition.notify()
         self._thread.join()
-        self._refuse_queued()
 
     def _run(self, started: Future[None]) -> None:
         threads.lower_priority()  # predictions have priority
@@ -181,7 +177,7 @@ class Learner:
             started.set_exception(error)
             return
         started.set_result(None)
-        while not self._is_over:
+        while self._tasks or not self._is_over:
             requests, task = self._next_group()
             if requests:
                 self._learn_together(requests)
@@ -200,21 +196,21 @@ class Learner:
         requests, names, n_rows, timeout = list[Request](), set[str](), 0, TICK
         if self._is_stale and self.broken is None:
             timeout = min(max(self._publish_at - time.monotonic(), 0.0), TICK)
-        while True:
-            try:
-                task = self._next or self._queue.get(timeout=timeout)
-            except queue.Empty:
-                return requests, None
-            self._next, timeout = None, 0.0
-            if not isinstance(task, Request):
-                return requests, task
-            further = task.names(self._reader.id_name)
-            if requests and (n_rows + len(task.sent) > MAX_ROWS or names & further):
-                self._next = task
-                return requests, None
-            requests.append(task)
-            names |= further
-            n_rows += len(task.sent)
+        with self._condition:
+            self._condition.wait_for(lambda: self._tasks or self._is_over, timeout)
+            while self._tasks:
+                task = self._tasks[0]
+                if isinstance(task, Task):
+                    self._tasks.popleft()
+                    return requests, task
+                further = task.names(self._reader.id_name)
+                if requests and (n_rows + len(task.sent) > MAX_ROWS or names & further):
+                    break
+                self._tasks.popleft()
+                requests.append(task)
+                names |= further
+                n_rows += len(task.sent)
+        return requests, None
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Continue with a model that has learned all events up to ``sequence``."""

@@ -11,7 +11,7 @@ import json
 import math
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +36,8 @@ from tunefree.workflows.output_columns import PLAIN, OutputColumns
 from tunefree.workflows.prediction import Predicted, numbers_of, sureness
 
 PART_ROWS = 256  # rows predicted together; other requests are predicted between the parts of a large one
+Answers = list[tuple[Row, Waiting | None]]  # answers, each with the row that waits for its label if it has an id
 MAX_INLINE_ROWS = 8  # rows whose prediction takes less time than switching to another thread
-
-
-@dataclass(eq=False)
-class PredictRequest:
-    """Rows to predict, and their answers so far."""
-
-    rows: list[Row]
-    ids: list[str | None]
-    layout: OutputColumns
-    answers: list[Row] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)  # rows with an id, not yet written to the journal
-
-    @property
-    def n_left(self) -> int:
-        """Number of rows still to be predicted."""
-        return len(self.rows) - len(self.answers)
 
 
 class Service:
@@ -122,7 +107,7 @@ class Service:
         self._odd = BadRows(options=(), target=encoder.target)  # oddities of predicted rows
         self._lock = threading.Lock()  # guards the reader, and the model, which caches its last predictions
         self._predict_lock, self._write_lock = asyncio.Lock(), asyncio.Lock()  # order the requests of an event loop
-        self._unwritten = list[PredictRequest]()
+        self._unwritten: Answers = []
         self._explaining = ThreadPoolExecutor(1, "tunefree-explaining", threads.lower_priority)
         # Cache of the latest explained model: number of its publication, copy, and terms.
         self._explained: tuple[int, Published, Decomposition] | None = None
@@ -144,33 +129,32 @@ class Service:
 
         ``layout`` selects intervals, quantiles and sets to add. Ids are unique strings or integers.
         """
-        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
-        while request.n_left:
-            self._predict_next(request)
-        if request.waiting:
-            self._keep([request])
-        return request.answers
+        ids = self._predicts.ids_of(rows)
+        predicted = [pair for part in _parts(rows) for pair in self._predict(rows[part], ids[part], layout)]
+        self._keep(predicted)
+        return [answer for answer, _ in predicted]
 
     async def answer(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The answers of :meth:`predict`, computed in an event loop."""
-        request = PredictRequest(rows, self._predicts.ids_of(rows), layout)
+        ids, predicted = self._predicts.ids_of(rows), Answers()
         self.n_asked += 1
         try:
-            while request.n_left:
+            for part in _parts(rows):
+                arguments = rows[part], ids[part], layout
                 async with self._predict_lock:
-                    if request.n_left > MAX_INLINE_ROWS:
-                        await asyncio.to_thread(self._predict_next, request)
+                    if len(rows) - part.start > MAX_INLINE_ROWS:
+                        predicted += await asyncio.to_thread(self._predict, *arguments)
                     else:
-                        self._predict_next(request)
+                        predicted += self._predict(*arguments)
         finally:
             self.n_asked -= 1
-        if request.waiting:
-            self._unwritten.append(request)
+        if any(waiting for _, waiting in predicted):
+            self._unwritten += predicted
             async with self._write_lock:
-                if request in self._unwritten:  # not yet written by an earlier request
-                    group, self._unwritten = self._unwritten, []
-                    await asyncio.to_thread(self._keep, group)
-        return request.answers
+                if self._unwritten:  # not written by an earlier request
+                    unwritten, self._unwritten = self._unwritten, []
+                    await asyncio.to_thread(self._keep, unwritten)
+        return [answer for answer, _ in predicted]
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets; if one is unusable, none is learned.
@@ -259,47 +243,47 @@ class Service:
             "waiting": self.store.n_rows["waiting"],
         }
 
-    def _predict_next(self, request: PredictRequest) -> None:
-        """Predict the next rows of a request."""
+    def _predict(self, rows: list[Row], ids: list[str | None], layout: OutputColumns) -> Answers:
         try:
             with self._lock:
-                self._predict(request, self.learner.published)
+                published = self.learner.published
+                model: Any = published.model
+                batch, unknown = self._predicts.batch(published, rows, self._odd)
+                predictions = model.predict(batch.rows)
+                answers = _answers(model, predictions, batch)
+                if layout != PLAIN:
+                    layout.check(model)
+                    for name, level, values in sureness(model, Predicted(batch, predictions), layout):
+                        for answer, value in zip(answers, map(_finite, values), strict=True):
+                            answer.setdefault(name, {})[f"{level:g}"] = value
+                has_ids = any(id is not None for id in ids)
+                memories = remembered(model, batch.rows) if has_ids else [None] * len(rows)
+                self.counts.rows_predicted += len(rows)
         except TunefreeError as error:
             raise without_frames(error) from None
-
-    def _predict(self, request: PredictRequest, published: Published) -> None:
-        start, model = len(request.answers), published.model
-        rows, ids = request.rows[start : start + PART_ROWS], request.ids[start : start + PART_ROWS]
-        batch, unknown = self._predicts.batch(published, rows, self._odd)
-        predictions = model.predict(batch.rows)
-        answers = _answers(model, predictions, batch)
-        if request.layout != PLAIN:
-            request.layout.check(model)
-            for name, level, values in sureness(model, Predicted(batch, predictions), request.layout):
-                for answer, value in zip(answers, map(_finite, values), strict=True):
-                    answer.setdefault(name, {})[f"{level:g}"] = value
-        for answer, names in zip(answers, unknown, strict=True):
+        waiting = list[Waiting | None]()
+        for id, row, answer, names, memory in zip(ids, rows, answers, unknown, memories, strict=True):
             if names:
                 answer["unknown_columns"] = names
-        if any(id is not None for id in ids):
-            for id, row, answer, kept in zip(ids, rows, answers, remembered(model, batch.rows), strict=True):
-                if id is not None:
-                    answer["id"] = row[self.admission.id]
-                    without_target = {name: cell for name, cell in row.items() if name != published.encoder.target}
-                    request.waiting.append(Waiting(id, without_target, kept))
-        request.answers += answers
-        self.counts.rows_predicted += len(rows)
+            if id is not None:
+                answer["id"] = row[self.admission.id]
+                row = {name: cell for name, cell in row.items() if name != published.encoder.target}
+            waiting.append(None if id is None else Waiting(id, row, memory))
+        return list(zip(answers, waiting, strict=True))
 
-    def _keep(self, group: list[PredictRequest]) -> None:
+    def _keep(self, predicted: Answers) -> None:
         """Store rows that wait for their labels; if that fails, mark their answers."""
-        waiting = [row for request in group for row in request.waiting]
+        waiting = [row for _, row in predicted if row is not None]
+        if not waiting:
+            return
         try:
             with self.store.transaction():
                 self.counts.waiting_dropped_for_size += self.store.keep_waiting(waiting, self.keeping.remember)
         except StoreError:
             self.counts.waiting_not_kept += len(waiting)
-            for answer in [answer for request in group for answer in request.answers if "id" in answer]:
-                answer["waits_for_label"] = False
+            for answer, row in predicted:
+                if row is not None:
+                    answer["waits_for_label"] = False
 
     def _oddities(self) -> list[Row]:
         with self._lock:
@@ -329,6 +313,11 @@ class Service:
         """The publication number, a copy of the current model, and the reference of contributions."""
         self.learner.settle()
         return self.learner.n_published, self.learner.copied(), Reference.of(self.learner.trained.model, True)
+
+
+def _parts(rows: list[Row]) -> list[slice]:
+    """Parts of the rows that are predicted together."""
+    return [slice(start, start + PART_ROWS) for start in range(0, len(rows), PART_ROWS)]
 
 
 def _answers(model: Any, predictions: np.ndarray, batch: Batch) -> list[Row]:

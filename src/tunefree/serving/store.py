@@ -18,7 +18,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,7 +122,6 @@ class Store:
             raise
 
     def _connect(self, durability: str) -> None:
-        """Open the journal."""
         with self._store_errors():
             name = ":memory:" if self._path is None else str(self._path)
             self._database = sqlite3.connect(name, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
@@ -161,12 +160,6 @@ class Store:
         elif digest not in (None, self.facts.get("origin")):
             remedy = f'copy it to {self.folder}/{INCOMING}, and POST {{"take": FILE}} to /versions'
             log("another model", problem=f"{self.folder} goes on with its versions; to serve the model, {remedy}")
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the journal, and release the lock."""
@@ -256,23 +249,22 @@ class Store:
 
     @contextmanager
     def _store_errors(self) -> Iterator[None]:
+        """Raise errors of the journal as StoreErrors; the latest is its failure until a transaction succeeds."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            remedy = "make room, or restore the folder from a backup; nothing of this request was learned"
-            raise self._failed(f"the journal cannot be used ({error}); {remedy}") from None
-
-    def _failed(self, problem: str) -> StoreError:
-        """An error of the journal, which stays its failure until a transaction succeeds."""
-        self.failure = f"{self._path}: {problem}"
-        log("not written", problem=self.failure)
-        return StoreError(self.failure)
+            remedy = "make room, or put the folder back or restore it from a backup"
+            problem = f"the journal cannot be used ({error}); {remedy}; nothing of this request was learned"
+            self.failure = f"{self._path}: {problem}"
+            log("not written", problem=self.failure)
+            raise StoreError(self.failure) from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction, whose changes are written all or not at all."""
         with self._lock, self._store_errors():
-            self._check_journal()
+            if self._path is not None and not os.path.samestat(self._path.stat(), self._file):
+                raise FileNotFoundError("the file was moved or removed, so that new rows would be lost")
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -283,13 +275,6 @@ class Store:
                     self._database.execute("ROLLBACK")
                 self._read()
                 raise
-
-    def _check_journal(self) -> None:
-        """Raise a StoreError if the journal was moved or removed, since new rows would be lost."""
-        with suppress(OSError):
-            if self._path is None or os.path.samestat(self._path.stat(), self._file):
-                return
-        raise self._failed("was moved or removed; put it back, or end the server")
 
     def _run(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._store_errors():

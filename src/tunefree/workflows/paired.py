@@ -12,7 +12,7 @@ but not the variation between training samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -46,8 +46,8 @@ class Truth(NamedTuple):
         groups = None if self.groups is None else self.groups[rows]
         return self._replace(targets=self.targets[rows], weight=self.weight[rows], groups=groups)
 
-    def judged(self, name: str, predictions: np.ndarray, seconds: float | None = None) -> Judged:
-        """Losses and errors of predictions: probabilities (n, C) of the classes, or numbers (n,)."""
+    def judged(self, name: str, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses and errors (n,) of a model's predictions: probabilities (n, C) of the classes, or numbers (n,)."""
         n = len(self.targets)
         if np.isnan(predictions).any():
             raise ModelError(f"{name} predicts NaN; leave it out, or mend it")
@@ -55,7 +55,7 @@ class Truth(NamedTuple):
             is_known = self.targets < len(self.classes)
             probability = predictions[np.arange(n), np.minimum(self.targets, len(self.classes) - 1)]
             losses = np.where(is_known, -np.log(np.maximum(probability, 0.5 / n)), math.nan)
-            return Judged(name, losses, (predictions.argmax(axis=1) != self.targets).astype(np.float64), seconds)
+            return losses, (predictions.argmax(axis=1) != self.targets).astype(np.float64)
         loss = loss_of("regression", self.loss)
         with np.errstate(over="ignore"):
             is_exact = np.abs(self.targets - predictions) <= ROUNDING * np.abs(self.targets).max(initial=0.0)
@@ -65,16 +65,7 @@ class Truth(NamedTuple):
                 predictions = np.maximum(predictions, LEAST_RATE * max(mean, LEAST_RATE))
             errors = np.minimum(np.abs(self.targets - predictions), MOST)
         outputs = np.asarray(loss.prediction_of(predictions), np.float64)[:, None]
-        return Judged(name, measured(Objective("regression", loss), self.targets, outputs), errors, seconds)
-
-
-class Judged(NamedTuple):
-    """The losses and errors (n,) of a model."""
-
-    name: str
-    losses: np.ndarray
-    errors: np.ndarray
-    seconds: float | None = None  # training time; None for a model trained before
+        return measured(Objective("regression", loss), self.targets, outputs), errors
 
 
 class Contender(NamedTuple):
@@ -86,7 +77,7 @@ class Contender(NamedTuple):
     loss_difference: Measure | None = None
     error_difference: Measure | None = None
     better: str = ""  # name of the better of the two models by the loss; empty if undecided
-    seconds: float | None = None
+    seconds: float | None = None  # training time; None for a model trained before
 
 
 @dataclass(frozen=True)
@@ -151,32 +142,38 @@ class PairedComparison:
 
 
 def compared(
-    truth: Truth, judged: Sequence[Judged], target: str, how: str, left_out: dict[str, str] | None = None
+    truth: Truth,
+    predictions: Mapping[str, np.ndarray],
+    target: str,
+    how: str,
+    seconds: Mapping[str, float] | None = None,
+    left_out: dict[str, str] | None = None,
 ) -> PairedComparison:
-    """Compare the first model with the others on the same rows.
+    """Compare the first model with the others on the same rows, by the predictions of each.
 
     >>> truth = Truth("classification", None, ["no", "yes"], np.array([0, 1] * 50), np.ones(100))
     >>> sure, even = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1)), np.full((100, 2), 0.5)
-    >>> comparison = compared(truth, [truth.judged("a", sure), truth.judged("b", even)], "rich", "test rows")
+    >>> comparison = compared(truth, {"a": sure, "b": even}, "rich", "test rows")
     >>> comparison.table().select(["name", "error", "error_difference", "better"]).to_pylist()[1]
     {'name': 'b', 'error': 0.5, 'error_difference': 0.5, 'better': 'a'}
     >>> comparison.sentence
     'Predicts rich = yes with 0.0 % error; by its log-loss better than b (50.0 %).'
     """
-    weight, first, is_class = truth.weight, judged[0], truth.task == "classification"
+    weight, is_class = truth.weight, truth.task == "classification"
     if not weight.sum() > 0.0:
         raise ModelError("all rows have a weight of 0, so that nothing is compared; give rows with a weight above 0")
+    judged = {name: truth.judged(name, predicted) for name, predicted in predictions.items()}
+    first, (first_losses, first_errors) = next(iter(judged.items()))
     contenders = list[Contender]()
-    for model in judged:
-        loss, error = (mean_interval(values, weight).value for values in (model.losses, model.errors))
-        contender = Contender(model.name, loss, error, seconds=model.seconds)
+    for name, (losses, errors) in judged.items():
+        loss, error = (mean_interval(values, weight).value for values in (losses, errors))
+        contender = Contender(name, loss, error, seconds=(seconds or {}).get(name))
         if contenders:
-            pairs = (model.losses - first.losses, 0.0), (model.errors - first.errors, float(is_class))
-            losses, errors = (
-                mean_interval(differences, weight, truth.groups, len(judged) - 1, least) for differences, least in pairs
-            )
-            better = {1: first.name, -1: model.name}.get(side(losses), "")
-            contender = contender._replace(loss_difference=losses, error_difference=errors, better=better)
+            further = weight, truth.groups, len(judged) - 1
+            more_loss = mean_interval(losses - first_losses, *further)
+            more_error = mean_interval(errors - first_errors, *further, float(is_class))
+            better = {1: first, -1: name}.get(side(more_loss), "")
+            contender = contender._replace(loss_difference=more_loss, error_difference=more_error, better=better)
         contenders.append(contender)
     mask = weight > 0.0
     return PairedComparison(

@@ -57,13 +57,14 @@ class Features(NamedTuple):
         """A subset of the rows."""
         return Features(self.matrix[rows], self.n_numbers, [column[rows] for column in self.texts])
 
-    def encoded(self, numbers: Any, categories: Any) -> Any:
-        """A transformer of the matrix from a transformer of the numbers and one of the categories."""
+    def encoded(self, test: Features, numbers: Any, categories: Any) -> tuple[Any, Any]:
+        """These numbers and categories, and those of test rows, by transformers that are fitted on these."""
         from sklearn.compose import ColumnTransformer
 
         columns = list(range(self.matrix.shape[1]))
         parts = columns[: self.n_numbers], columns[self.n_numbers :]
-        return ColumnTransformer([("numbers", numbers, parts[0]), ("categories", categories, parts[1])])
+        encoder = ColumnTransformer([("numbers", numbers, parts[0]), ("categories", categories, parts[1])])
+        return encoder.fit_transform(self.matrix), encoder.transform(test.matrix)
 
 
 def features_of(columns: list[Any], tables: list[Any]) -> tuple[Features, list[str]]:
@@ -112,8 +113,12 @@ def beside_constant(model: Any, plan: Plan, scored: Scored) -> PairedComparison 
         return None
     truth = Truth(model.task, plan.loss, list(model.classes), targets, scored.weight, scored.groups)
     constant = np.repeat([constant_of(truth.at(np.flatnonzero(known)))], n, axis=0)
-    judged = [truth.judged("tunefree", predictions), truth.judged(CONSTANT, constant)]
-    return compared(truth, judged, plan.target or "the label", "on the same rows, which the constant knows")
+    return compared(
+        truth,
+        {"tunefree": predictions, CONSTANT: constant},
+        plan.target or "the label",
+        "on the same rows, which the constant knows",
+    )
 
 
 def peers(parts: Sequence[Any], truth: Truth, n_jobs: int | None) -> tuple[dict[str, Learn], dict[str, str]]:
@@ -249,8 +254,7 @@ def _codes(train: Features, test: Features) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.preprocessing import OrdinalEncoder
 
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, max_categories=MOST_CATEGORIES)
-    encoder = train.encoded("passthrough", codes)
-    return encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
+    return train.encoded(test, "passthrough", codes)
 
 
 def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
@@ -262,8 +266,7 @@ def _standardised(train: Features, test: Features) -> tuple[Any, Any]:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
-    encoder = train.encoded(numbers, OneHotEncoder(handle_unknown="ignore"))
-    X, X_test = encoder.fit_transform(train.matrix), encoder.transform(test.matrix)
+    X, X_test = train.encoded(test, numbers, OneHotEncoder(handle_unknown="ignore"))
     for texts, test_texts in zip(train.texts, test.texts, strict=True):
         if any(text.strip() for text in texts):
             words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")

@@ -189,40 +189,29 @@ def run(
                         raise
                     left_out[name] = f"it failed: {str(error).partition(chr(10))[0]}"
                 seconds[name] += time.perf_counter() - began
-        judged_truth, judged_models = truth.at(np.concatenate([judged for _, judged in folds])), []
-        for name in [name for name in entrants if name not in left_out]:
-            total = None if name in known else seconds[name]
-            judged_models.append(judged_truth.judged(name, np.concatenate(outputs[name]), total))
-        return compared(judged_truth, judged_models, str(parts[0].plan.target), how, left_out)
+        judged_truth = truth.at(np.concatenate([judged for _, judged in folds]))
+        predictions = {name: np.concatenate(parts) for name, parts in outputs.items() if name not in left_out}
+        seconds = {name: total for name, total in seconds.items() if name not in known}
+        return compared(judged_truth, predictions, str(parts[0].plan.target), how, seconds, left_out)
 
 
-def learned_model(parts: Sequence[Data], plan: Plan) -> Learn:
-    """An entrant that trains a model by a plan and predicts rows of the last table."""
-
-    def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
-        if plan.groups is not None:  # rows of a group are contiguous
-            group_codes = parts[0].groups(plan.groups)
-            assert group_codes is not None
-            learned = learned[np.argsort(group_codes[learned], kind="stable")]
-        else:
-            learned = np.random.default_rng(0).permutation(learned)
-        trained = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
-        return known_model(trained, parts)(truth, learned, judged)
-
-    return learn
-
-
-def known_model(trained: Trained, parts: Sequence[Data]) -> Learn:
-    """An entrant that predicts rows of the last table by a trained model."""
-    offset = sum(len(part.weight) for part in parts[:-1])
+def entrant(parts: Sequence[Data], trained: Trained | None = None) -> Learn:
+    """A model that predicts rows of the last table; if there is none yet, it is trained by the plan of the first."""
+    plan, offset = parts[0].plan, sum(len(part.weight) for part in parts[:-1])
 
     def learn(truth: Truth, learned: np.ndarray, judged: np.ndarray) -> np.ndarray:
-        model, bad = trained.model, BadRows(options=("on_bad_row",))
-        blocks = [predicted.predictions for predicted in predict(trained, parts[-1].rows(judged - offset, False), bad)]
-        outputs = np.concatenate(blocks)
+        predictor, bad = trained, BadRows(options=("on_bad_row",))
+        if predictor is None:
+            if (group_codes := parts[0].groups(plan.groups)) is not None:  # rows of a group are contiguous
+                learned = learned[np.argsort(group_codes[learned], kind="stable")]
+            else:
+                learned = np.random.default_rng(0).permutation(learned)
+            predictor = train(parts[0].rows(learned, True), plan, tell=lambda line: None)
+        batches = predict(predictor, parts[-1].rows(judged - offset, False), bad)
+        outputs = np.concatenate([predicted.predictions for predicted in batches])
         if truth.task == "regression":
-            return model.responses(outputs)
-        return by_class(model.probabilities(outputs), model.classes, truth.classes)
+            return predictor.model.responses(outputs)
+        return by_class(predictor.model.probabilities(outputs), predictor.model.classes, truth.classes)
 
     return learn
 
@@ -242,10 +231,10 @@ def compare(
     ``learned``: the rows that peers, or this model, learn; without rows and models, ``data`` is cross-validated.
     Raises a ModelError if the models predict different targets or share no class.
     """
-    parts, plan = [data] if learned is None else [learned, data], data.plan
+    parts = [data] if learned is None else [learned, data]
     first = next(iter(models), "")
     for name, other in models.items():
-        pairs = {"target": (plan.target, other.plan.target), "task": (data.task, other.model.task)}
+        pairs = {"target": (data.plan.target, other.plan.target), "task": (data.task, other.model.task)}
         for attribute, (ours, theirs) in pairs.items():
             if ours != theirs:
                 problem = f"{first} and {name} differ in their {attribute}, {ours} and {theirs}"
@@ -253,7 +242,5 @@ def compare(
         if data.task == "classification" and not {*models[first].model.classes} & {*other.model.classes}:
             raise ModelError(f"{first} and {name} have no class in common; compare models of the same target")
     known = {name: model.model.classes for name, model in models.items()}
-    entrants: dict[str, Learn] = {name: known_model(model, parts) for name, model in models.items()}
-    if not models:
-        entrants["tunefree"] = learned_model(parts, plan)
+    entrants = {name: entrant(parts, model) for name, model in models.items()} or {"tunefree": entrant(parts)}
     return run(parts, entrants, known, data.groups(groups), n_jobs=n_jobs, tell=tell)
