@@ -103,6 +103,7 @@ REFUSED = [
     ("train train.csv -t target -o m", "there is no target column 'target'; the columns are"),
     ("train train.csv -t rich -o m.onnx", "write ONNX with `tunefree export`"),
     ("train train.csv -t age --task regression --loss RMSE -o m", "'RMSE' for regression; did you mean square?"),
+    ("train train.csv -t age -o m --target rich", "--target is given twice; leave one of them out"),
     ("train train.csv --from good.model --class-weight balanced -o m", "--class-weight differs from its value in the"),
     ("predict good.model train.csv --id home", "train.csv: there is no column 'home'"),
     ("train train.csv test.csv --on-bad-row skip -t age --ignore rihc -o m", "no ignored column 'rihc'; did you"),

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tunefree.cli.options import ungrouped
 from tunefree.core.errors import TunefreeError
@@ -59,11 +59,24 @@ class Commands(TyperGroup):
         return command_of(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
+class Command(TyperCommand):
+    """A command that refuses repeated options, unless these take several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for parameter in order:
+            if parameter.param_type_name == "argument" or parameter.multiple or parameter.is_flag:  # type: ignore[attr-defined]
+                continue
+            if order.count(parameter) > 1 and not ctx.resilient_parsing:
+                ctx.fail(f"{parameter.opts[0]} is given twice; leave one of them out")
+        return super().parse_args(ctx, args)
+
+
 @cache
 def command_of(name: str, function: Callable[..., None]) -> Any:
     """The click command of a function."""
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(ungrouped(function))
+    alone.command(name, cls=Command)(ungrouped(function))
     return typer.main.get_command(alone)
 
 
