@@ -347,10 +347,6 @@ class TableEncoder:
         batch = batch._replace(position=chunk.position, exposure=exposure, groups=groups)
         return Converted(chunk, chunk.data.num_rows, values, batch)
 
-    def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:
-        """The part of :meth:`encode` that does not depend on other chunks; empty for tables."""
-        return chunk
-
     def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
         chunk, n_rows, values, batch = conversion

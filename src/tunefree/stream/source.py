@@ -64,10 +64,6 @@ class Source:
         """The name of the source in messages."""
         return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
-    def is_live(self) -> bool:
-        """Whether rows are used as they arrive, see :func:`tunefree.stream.text.use_lines_as_they_come`."""
-        return self.files == ("-",) and open_text(self.files[0]).patience is not None
-
     @property
     def rewindable(self) -> bool:
         """Whether it can be read more than once, unlike a stream such as the rows of a query."""

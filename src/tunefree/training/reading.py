@@ -1,15 +1,12 @@
-"""Reading of a source as batches of encoded rows: its first rows, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: its first rows, encoding, and reading ahead."""
 
 from __future__ import annotations
 
 import atexit
 import copy
-import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -42,7 +39,6 @@ from tunefree.training.targets import (
 
 # Parameters that name columns, and nouns for messages.
 NAMED = {"target": "target", "groups": "group", "monotone": "monotone one"}
-MOST_THREADS = 4  # for encoding; more would outpace the learning thread, and buffered rows delay its end
 POLL = 0.1  # seconds between checks for a stop request
 PATIENCE = 1.0  # seconds to wait for a reader thread, which may be blocked on input
 _readers: dict[threading.Thread, Callable[[], None]] = {}  # reader threads and the functions that end them
@@ -111,7 +107,7 @@ def begin(
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
     task, classes, guess, batch = problem_of(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
+    rest = encoded(encoder, chunks, bad, True, labelled)
     batches = _chained(batch, rest) if len(batch.weight) else rest
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
@@ -246,57 +242,18 @@ def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 
 def encoded(
-    encoder: Any,
-    chunks: Iterator[Any],
-    bad: BadRows,
-    learning: bool,
-    labelled: bool,
-    kept: Sequence[str] = (),
-    is_live: Callable[[], bool] | None = None,
+    encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool, kept: Sequence[str] = ()
 ) -> Iterator[Batch]:
-    """Encode chunks in order; independent work on each chunk is done in a few threads.
+    """Encode chunks in order.
 
     ``learning``: whether new features are added to the encoder.
     ``labelled``: whether each row must have a target.
     ``kept``: columns of a table that batches keep unchanged.
-    ``is_live``: returns whether each chunk must be encoded before the next one is read.
     """
-
-    def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
-        bad.tally.add_all(unread)
-        batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
-        return batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
-
-    n_threads = min(os.cpu_count() or 1, MOST_THREADS)
-    with ThreadPoolExecutor(n_threads, "tunefree-prepare") as pool:
-        pending: deque[tuple[Any, Future[Any], Tally]] = deque()
-        for chunk, unread in _with_unread(chunks, bad):
-            if isinstance(chunk, DataError):  # rows before the error are still learned
-                yield from (finish(*item) for item in pending)
-                raise chunk
-            pending.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            while pending and (len(pending) > n_threads or (is_live is not None and is_live())):
-                yield finish(*pending.popleft())
-        while pending:
-            yield finish(*pending.popleft())
+    for chunk in chunks:
+        batch = rows_with_usable_targets(encoder.encode(chunk, learning, bad, labelled), bad)
+        yield batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
     bad.compare()
-
-
-def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks and a final error, each with its tally of unreadable rows, which earlier checkpoints must not count."""
-    chunk: Any = None
-    while not isinstance(chunk, DataError):
-        tally, bad.tally = bad.tally, Tally()
-        try:
-            chunk = next(chunks, None)
-        except DataError as error:
-            chunk = error
-        finally:
-            unread, bad.tally = bad.tally, tally
-        if chunk is None:
-            bad.tally.add_all(unread)
-            return
-        yield chunk, unread
 
 
 def _kept_columns(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
