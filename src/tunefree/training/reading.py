@@ -139,13 +139,10 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
     """Raise a DataError if an ignored column does not exist, or note this if columns may appear later."""
-    names = first.data.schema.names
-    absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
-    may_come = source.format == "json" or "-" in source.files[1:]
-    later = source.names_in(source.files[1:]) if absent and not may_come else []
-    for name in absent:
+    names, may_come = first.data.schema.names, source.format == "json" or len(source.files) > 1
+    for name in [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]:
         if not may_come or alike(name, names, NEAR) is not None:
-            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
+            check_name("ignored", name, names, first.file)
         else:
             problem = "is to be ignored, and is not among the columns of the first rows"
             bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
@@ -215,7 +212,6 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
         sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept))
@@ -223,7 +219,7 @@ def in_its_notation(
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
-    if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
+    if not grows and (names := unknown(adapted, sample.data.schema.names, kept)):
         bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
     return adapted, chunks or chunks_of(source, adapted, bad, kept=kept)
 
