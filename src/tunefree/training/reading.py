@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,13 +75,11 @@ def begin(
     bad: BadRows,
     labelled: bool = True,
     most_features: Callable[[str, Sequence[Any]], int | None] | None = None,
-    is_look: bool = False,
 ) -> Reading:
     """Read the first batch of a source, and infer the task, the classes and the encoder.
 
     ``labelled``: whether a target is required.
     ``most_features``: maps the task and the classes to the largest number of categories and words of an encoder.
-    ``is_look``: whether no row is learned, so that rows of a table are not encoded as features.
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -102,10 +99,9 @@ def begin(
         trial_rows = replace(bad, tally=bad.tally.copy())
         trial = without_features(copy.deepcopy(encoder), first, True, trial_rows, labelled)
         encoder.ids.limit(most_features(*problem_of(plan, trial, trial_rows)[:2]))
-    encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
-    batch = encode(first, True, bad, labelled)
+    batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        first, batch = chunk, encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
+        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
     task, classes, guess, batch = problem_of(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled)
     batches = _chained(batch, rest) if len(batch.weight) else rest

@@ -216,7 +216,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         return nullcontext(source)
     if source.rewindable:
         # report wrong names before all rows are shuffled
-        reading = begin(source, plan, BadRows(skip=True), is_look=True)
+        reading = begin(source, plan, BadRows(skip=True))
         note_roles(reading, bad)
     known, chunks = (
         blank_encoder(source, plan, bad)
