@@ -71,7 +71,8 @@ def read_tables(
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            file_schema = reader.schema(file, settings)
+            known = settings._replace(types=dict(zip(schema.names, schema.types, strict=True)) | settings.types)
+            file_schema = reader.schema(file, known)
             _check_columns(first_schema, file_schema, reader.optional, file, files[0])
             schema = _with_further(schema, file_schema)
         begin = start._replace(file=0) if number == start.file else Position()
