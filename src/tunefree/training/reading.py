@@ -40,7 +40,6 @@ from tunefree.training.targets import (
 NAMED = {"target": "target", "groups": "group", "monotone": "monotone one"}
 POLL = 0.1  # seconds between checks for a stop request
 PATIENCE = 1.0  # seconds to wait for a reader thread, which may be blocked on input
-_readers: dict[threading.Thread, Callable[[], None]] = {}  # reader threads and the functions that end them
 
 
 class Sample(NamedTuple):
@@ -276,9 +275,10 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     def end() -> None:
         has_ended.set()
         permits.release()
+        thread.join(PATIENCE)
 
     thread = threading.Thread(target=read, name="tunefree-reader", daemon=True)
-    _readers[thread] = end
+    atexit.register(end)  # after an exception: a thread that still runs at exit can abort the process
     thread.start()
     try:
         while True:
@@ -290,17 +290,8 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
                 raise error
             yield item
     finally:
+        atexit.unregister(end)
         end()
-        thread.join(PATIENCE)
-        _readers.pop(thread, None)
-
-
-@atexit.register
-def _end_readers() -> None:
-    """End reader threads left by an exception: a thread that still runs at exit can abort the process."""
-    for thread, end in list(_readers.items()):
-        end()
-        thread.join(PATIENCE)
 
 
 def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:
