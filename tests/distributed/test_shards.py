@@ -25,12 +25,12 @@ def read_all(path, plan, cut):
     """The encoder of all shards, and their rows as models take them, with an empty sample."""
     cut_up = shards(path, cut)
     beginning = shard_rows.begun(cut_up[0], plan)
-    local = [shard_rows.read(part, beginning, False) for part in cut_up]
-    union = shard_rows.united(beginning, [part.survey for part in local])
+    union = shard_rows.united(beginning, [shard_rows.surveyed(part, beginning, False) for part in cut_up])
     whole = beginning._replace(encoder=union.encoder.state())
+    sizes = shard_rows.Sizes(union.offsets[-1], 0, 0)
     ready = [
-        shard_rows.prepared(part, whole, union.classes, offset, shard_rows.Sizes(union.offsets[-1], 0, 0), shard)
-        for part, offset, shard in zip(local, union.offsets, cut_up, strict=False)
+        shard_rows.prepared(shard, whole, union.classes, offset, sizes)
+        for shard, offset in zip(cut_up, union.offsets, strict=False)
     ]
     return union, shard_rows.gathered([part.rest for part in ready]), cut_up
 
@@ -120,11 +120,11 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path, mon
     path.write_text("\n".join(text) + "\n")
     cut_up = shards(path, Cut(1, 2048))
     beginning = shard_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
-    problems = {part: shard_rows.read(part, beginning, True).survey.problem for part in cut_up}
+    problems = {part: shard_rows.surveyed(part, beginning, True).problem for part in cut_up}
     ((bad, problem),) = [(part, problem) for part, problem in problems.items() if problem]
     assert "row 200" in problem and str(path) in problem
     with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
-        shard_rows.read(bad, beginning, False)
+        shard_rows.surveyed(bad, beginning, False)
     monkeypatch.setattr(training, "SAMPLE", 100)
     lines, plan, others = [], Plan(target="rich", numeric=("age",)), [part for part in cut_up if part is not bad]
     whole = learned(path, plan, tell=lines.append, cut=Cut(1, 2048), skips=True)

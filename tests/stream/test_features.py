@@ -90,7 +90,7 @@ def test_what_is_unknown_leaves_no_entry_and_no_trace_when_not_learning():
         ("y", [1.0, float("nan")], "the target is missing"),
         ("y", ["a", "?"], "the target is missing"),
         ("y", [True, None], "the target is missing"),
-        ("y", [1.0, float("inf")], "the target is infinite"),
+        ("y", [1.0, float("inf")], "the number is infinite"),
         ("w", [1.0, -1.0], "the weight is -1.0"),
         ("w", [1.0, float("nan")], "the weight is missing"),
         ("w", [1.0, None], "the weight is missing"),

@@ -91,10 +91,8 @@ def test_what_is_odd_is_told():
     assert line.startswith("distributed otherwise than in training: 'n0' (a test")
     [line] = oddities(encoder, replaced(later, "c1", ["Gas"] * 200))
     assert line.startswith("distributed otherwise than in training: 'c1' (a test")
-    [line] = oddities(encoder, replaced(later, "day", np.full(200, np.datetime64("2025-01-05"))))
-    assert line.startswith("column 'day': beyond the range of training, 2024-01-01 to 2024-10-26, such as 2025-01-05: ")
-    few = np.where(np.arange(200) < 2, np.datetime64("2025-01-05"), np.datetime64("2024-05-05"))  # as chance has it
-    assert not [line for line in oddities(encoder, replaced(later, "day", few)) if "'day'" in line]
+    later_days = np.full(200, np.datetime64("2025-01-05"))
+    assert not [line for line in oddities(encoder, replaced(later, "day", later_days)) if "'day'" in line]
     days = np.append(np.datetime64("1970-01-01"), later["day"].to_numpy(zero_copy_only=False)[1:])
     [line] = oddities(encoder, replaced(later, "day", days))
     assert line.startswith(

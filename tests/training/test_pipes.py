@@ -184,12 +184,12 @@ def test_a_disk_that_is_full_while_it_learns_and_at_the_end(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["a.csv"]
 
 
-def test_readers_end_with_the_program_that_left_them():
+def test_readers_end_with_the_program_that_left_them(monkeypatch):
+    at_exit = []
+    monkeypatch.setattr(reading.atexit, "register", at_exit.append)
     left = reading.ahead(itertools.count())
     assert next(left) == 0
-    (thread,) = reading._readers
-    assert thread.is_alive()
-    reading._end_readers()
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "tunefree-reader")
+    (end,) = at_exit
+    end()
     assert not thread.is_alive()
-    left.close()
-    assert not reading._readers

@@ -1,4 +1,4 @@
-"""Rows of a shard: first with local feature ids and classes, then with the feature ids and classes of all shards."""
+"""Rows of a shard: read once to find features and classes, and again with the features and classes of all shards."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from tunefree.generations.reservoir import hashed
 from tunefree.model_files.plan import Plan
 from tunefree.pool.targets import Labels
 from tunefree.stream.batch import BadRows, Batch, Reason, Tally
-from tunefree.stream.feature_lines import LineEncoder
-from tunefree.stream.keys import ids_of
 from tunefree.stream.source import encoder_of
 from tunefree.training.reading import begin, blank_encoder, chunks_of
 from tunefree.training.roles import note_roles
@@ -42,18 +40,10 @@ class Survey(NamedTuple):
     """The summary of the rows of a shard, which is merged with other shards."""
 
     n_rows: int
-    labels: list[Any]  # in the order of first appearance; empty in regression
-    totals: list[float]  # total weight of the rows with each label
+    totals: dict[Any, float]  # total weight of the rows by label, in the order of first appearance; empty in regression
     encoder: EncoderState
     skipped: Tally  # rows that could not be used
     problem: str | None = None  # reason why the shard could not be read, if it was skipped
-
-
-class LocalRows(NamedTuple):
-    """The rows of a shard with local ids: targets are indices into the shard's labels, or numbers."""
-
-    rows: Batch
-    survey: Survey
 
 
 def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | None:
@@ -71,32 +61,34 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
     return None
 
 
-def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] = ()) -> LocalRows:
+def surveyed(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] = ()) -> Survey:
     """Read the rows of a shard, or of its tables in memory; with ``skips``, leave out a shard that cannot be read."""
+    n_rows, totals = 0, dict[Any, float]()
     try:
-        return _read(shard, beginning, frames)
+        encoder, bad, batches = _read(shard, beginning, frames)
+        for batch in batches:
+            n_rows, y = n_rows + len(batch.weight), batch.target
+            label_totals = np.bincount(y.codes, batch.weight, len(y.values)) if isinstance(y, Labels) else ()
+            for code in dict.fromkeys(y.codes.tolist()) if isinstance(y, Labels) else ():
+                totals[y.values[code]] = totals.get(y.values[code], 0.0) + float(label_totals[code])
     except (DataError, OSError) as error:
         if not skips:
             remedy = "mend it, or pass `on_bad_shard='skip'`"
             raise DataError(f"it cannot be read ({error})", shard.name, remedy=remedy) from None
-        return LocalRows(NOTHING, Survey(0, [], [], beginning.encoder, Tally(), f"{shard.name}: {error}"))
+        return Survey(0, {}, beginning.encoder, Tally(), f"{shard.name}: {error}")
+    return Survey(n_rows, totals, encoder.state(), bad.tally)
 
 
-def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRows:
+def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> tuple[Any, BadRows, Iterator[Batch]]:
+    """An encoder, the handling of unusable rows, and batches with targets for a model, read as they are used."""
     encoder, bad = encoder_of(beginning.kind).restore(*beginning.encoder), beginning.plan.bad_rows()
-    batches = [
+    batches = (
         encoder.encode(chunk, True, bad, True)
         for source, start, rows in shard.sources(frames)
         for chunk in _first(chunks_of(source, encoder, bad, start), rows)
-    ]
-    batches = [batch for batch in batches if len(batch.weight)]
-    targets = [target_of(beginning.task, batch) for batch in batches]
-    labels: dict[Any, int] = {}
-    if beginning.task == "classification":
-        targets = [_codes(batch_targets, labels) for batch_targets in targets]
-    rows = gathered([batch._replace(target=y) for batch, y in zip(batches, targets, strict=True)])
-    totals = np.bincount(rows.target.astype(np.int64), rows.weight, len(labels)).tolist() if labels else []
-    return LocalRows(rows, Survey(len(rows.weight), list(labels), totals, encoder.state(), bad.tally))
+    )
+    filled = (batch for batch in batches if len(batch.weight))
+    return encoder, bad, (batch._replace(target=target_of(beginning.task, batch)) for batch in filled)
 
 
 def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
@@ -105,13 +97,6 @@ def _first(chunks: Iterator[Any], rows: int | None) -> Iterator[Any]:
         yield chunk if rows is None else chunk._replace(data=chunk.data.slice(0, rows))
         if rows is not None and (rows := rows - chunk.data.num_rows) <= 0:
             return
-
-
-def _codes(y: Labels, known: dict[Any, int]) -> np.ndarray:
-    """Map labels to indices by ``known``, to which new labels are added in the order of first appearance."""
-    for code in dict.fromkeys(y.codes.tolist()):
-        known.setdefault(y.values[code], len(known))
-    return np.array([known.get(value, 0) for value in y.values] or [0], np.float64)[y.codes]
 
 
 class United(NamedTuple):
@@ -133,7 +118,7 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
         raise DataError(f"rows of {beginning.kind} cannot be spread", remedy="train on one machine")
     for survey in surveys:
         encoder.absorb(*survey.encoder)
-    labels = dict.fromkeys([*beginning.classes, *(label for survey in surveys for label in survey.labels)])
+    labels = dict.fromkeys([*beginning.classes, *(label for survey in surveys for label in survey.totals)])
     offsets = np.cumsum([0, *(survey.n_rows for survey in surveys)]).tolist()
     skipped = Tally()
     for oddity in beginning.oddities:
@@ -141,7 +126,7 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     totals: dict[str, float] = {}
     for survey in surveys:
         skipped.add_all(survey.skipped)
-        for label, total in zip(survey.labels, survey.totals, strict=True):
+        for label, total in survey.totals.items():
             totals[str(label)] = totals.get(str(label), 0.0) + total
     problems = [survey.problem for survey in surveys if survey.problem is not None]
     return United(encoder, list(labels), offsets, skipped, problems, totals)
@@ -164,41 +149,23 @@ class Prepared(NamedTuple):
 
 
 def prepared(
-    local: LocalRows,
-    united: Beginning,
-    classes: Sequence[Any],
-    offset: int,
-    sizes: Sizes,
-    shard: Shard,
-    frames: Sequence[Any] = (),
+    shard: Shard, united: Beginning, classes: Sequence[Any], offset: int, sizes: Sizes, frames: Sequence[Any] = ()
 ) -> Prepared:
-    """Map features and classes to the ids of all shards, and divide the rows by phase.
+    """Read the rows of a shard with the encoder of all shards, and divide them by phase.
 
-    ``united`` has the encoder of all shards, and the weights of classes. ``offset`` is the number of rows in earlier
-    shards. ``local`` was read from the shard, or from ``frames``.
+    ``united`` has this encoder, and the weights of classes. ``offset`` is the number of rows in earlier shards.
     """
-    ids = _ids_in(united, *local.survey.encoder)
-    if ids is None and len(local.rows.weight):  # its columns differ, so its ids cannot be mapped
-        local = read(shard, united, False, frames)
-    rows, labels = local.rows, local.survey.labels
-    if ids is not None:
-        rows = rows._replace(rows=rows.rows._replace(codes=ids[rows.rows.codes], features=ids[rows.rows.features]))
-    if labels:
-        codes = rows.target.astype(np.int64)
-        rows = weighed(rows._replace(target=Labels(labels, codes)), weights_by_label(united.plan.class_weight))
-        rows = rows._replace(target=np.array([float(classes.index(label)) for label in labels])[codes])
+    weights, batches = weights_by_label(united.plan.class_weight), list[Batch]()
+    numbers = {label: float(number) for number, label in enumerate(classes)}
+    for batch in _read(shard, united, frames)[2]:
+        if isinstance(batch.target, Labels):
+            target = np.array([numbers[label] for label in batch.target.values])[batch.target.codes]
+            batch = weighed(batch, weights)._replace(target=target)
+        batches.append(batch)
+    rows = gathered(batches)
     is_sample = drawn(sizes.rows, sizes.sample, offset, len(rows.weight))
     is_last = drawn(sizes.rows, sizes.last, offset, len(rows.weight), 1) & ~is_sample
     return Prepared(*(rows.at(np.flatnonzero(mask)) for mask in (is_sample, is_last, ~is_sample & ~is_last)))
-
-
-def _ids_in(united: Beginning, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
-    """Return the id in all shards of each id of one encoder; None if its columns are different."""
-    encoder = encoder_of(united.kind).restore(*united.encoder)
-    if isinstance(encoder, LineEncoder):
-        return ids_of(encoder.keys, arrays["keys"])
-    has_same_columns = encoder.state()[1]["columns"] == header["columns"]
-    return ids_of(encoder.ids.keys, arrays["keys"]) if has_same_columns else None
 
 
 def drawn(rows: int, size: int, start: int, n: int, draw: int = 0) -> np.ndarray:

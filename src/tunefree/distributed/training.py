@@ -25,7 +25,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import require
 from tunefree.distributed import shard_pass
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, read, united
+from tunefree.distributed.rows import Beginning, Sizes, United, begun, prepared, surveyed, united
 from tunefree.distributed.shard_pass import Passed, Start
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, Shard, joined, pieces_of, shards_of
 from tunefree.estimators.model_file import estimator_of
@@ -187,16 +187,15 @@ def learn(
     ``tell`` is called with a line after each round, and the journal saves the result of each round.
     """
     journal = journal or Journal()
-    beginning, local, merged = _read(engine, parts, plan, skips, tell)
+    beginning, merged = _read(engine, parts, plan, skips, tell)
     rows, n_filled = merged.offsets[-1], sum(start < stop for start, stop in pairwise(merged.offsets))
     sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, merged.offsets, merged.classes, merged.encoder.n_features, sizes)
     handle = engine.hold("united", beginning._replace(encoder=merged.encoder.state()))
-    shards = zip(local, merged.offsets, parts.shards, parts.frames, strict=False)
-    items = [(rows, handle, merged.classes, offset, sizes, shard, frames) for rows, offset, shard, frames in shards]
+    shards = zip(parts.shards, pairwise(merged.offsets), parts.frames, strict=True)
+    items = [(shard, handle, merged.classes, at, sizes, frames) for shard, (at, end), frames in shards if at < end]
     ready = engine.each("prepare", prepared, items)
-    del local, items
 
     def start_of() -> Any:
         parts_of_sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
@@ -247,7 +246,7 @@ def check(plan: Plan) -> None:
     targets.is_balanced(plan)
 
 
-def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, list[Any], United]:
+def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> tuple[Beginning, United]:
     """Let workers read the shards, and merge their dictionaries and classes."""
     pairs = list(zip(parts.shards, parts.frames, strict=True))
     beginnings = (engine.value(engine.one("begin", begun, shard, plan, frames)) for shard, frames in pairs)
@@ -255,9 +254,8 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     if beginning is None:
         raise DataError("there are no rows", remedy="check that it is the data you mean")
     handle = engine.hold("beginning", beginning)
-    local = engine.each("read", read, [(shard, handle, skips, frames) for shard, frames in pairs])
-    surveys = engine.values(engine.each("survey", attrgetter("survey"), [(rows,) for rows in local]))
-    merged = united(beginning, surveys)
+    surveys = engine.each("read", surveyed, [(shard, handle, skips, frames) for shard, frames in pairs])
+    merged = united(beginning, engine.values(surveys))
     for problem in [*merged.problems, *merged.skipped.first]:
         tell(f"skipped: {problem}")
     if not merged.offsets[-1]:
@@ -268,8 +266,8 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     if targets.is_balanced(plan):
         weights = targets.balancing(merged.totals)
         beginning = beginning._replace(plan=replace(beginning.plan, class_weight=weights))
-    tell(f"read {merged.offsets[-1]:,} rows in {len(local)} shards: {merged.encoder.n_features:,} features")
-    return beginning, local, merged
+    tell(f"read {merged.offsets[-1]:,} rows in {len(pairs)} shards: {merged.encoder.n_features:,} features")
+    return beginning, merged
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> Parts:
@@ -294,8 +292,8 @@ def is_collection(data: Any) -> bool:
 def parts_of_collection(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) -> tuple[Parts, Plan]:
     """Return the shards of a collection, and the plan with the name of its targets.
 
-    Partitions are joined until each shard has enough rows. They are computed once, and stay on the workers until the
-    features of their shards are mapped to the ids of all shards.
+    Partitions are joined until each shard has enough rows. They are computed once, and stay on the workers until they
+    are read with the encoder of all shards.
     """
     if hasattr(data, "columns") or isinstance(data, list | tuple):
         if y is not None:

@@ -113,10 +113,11 @@ def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
     try:
         return array.cast(to, safe=safe), []
     except pa.ArrowInvalid:
-        failed = _failed_indices(array, to, safe, 0)
-    mask = np.zeros(len(array), bool)
-    mask[failed] = True
-    return nulled(array, mask).cast(to, safe=safe), failed
+        if len(array) == 1:
+            return pa.nulls(1, to), [0]
+    half = len(array) // 2
+    (first, failed), (second, others) = cast(array[:half], to, safe), cast(array[half:], to, safe)
+    return pa.concat_arrays([first, second]), [*failed, *(half + index for index in others)]
 
 
 def plain_numbers(strings: Any) -> Any:
@@ -126,18 +127,6 @@ def plain_numbers(strings: Any) -> Any:
         return strings.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-
-
-def _failed_indices(array: Any, to: Any, safe: bool, start: int) -> list[int]:
-    """Indices of the elements that cannot be cast, by bisection."""
-    try:
-        array.cast(to, safe=safe)
-        return []
-    except pa.ArrowInvalid:
-        if len(array) == 1:
-            return [start]
-        half = len(array) // 2
-        return _failed_indices(array[:half], to, safe, start) + _failed_indices(array[half:], to, safe, start + half)
 
 
 def _unpacked(data: Any, array: Any) -> np.ndarray:

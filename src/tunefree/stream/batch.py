@@ -88,11 +88,6 @@ class Tally:
         """Count odd rows that are used."""
         _merge(self.oddities, oddity)
 
-    def is_new(self, error: DataError) -> bool:
-        """Whether the message or the row number of this error would be kept."""
-        reason, known_keys = reason_of(error), ((earlier.problem, earlier.column) for earlier in self.reasons)
-        return len(self.first) < MOST_MESSAGES or (reason.problem, reason.column) not in known_keys
-
     def add(self, error: DataError) -> None:
         """Count a row that could not be used."""
         self.count += 1
@@ -310,11 +305,9 @@ class BadRows:
             return
         remedy += ", pass `unlabelled='skip'`" if is_unlabelled and "unlabelled" in self.options else ""
         remedy += ", or pass `on_bad_row='skip'`" if "on_bad_row" in self.options else ""
-        error = DataError(problem, file, row, column, remedy)
+        error = DataError(problem, *self.origin(file, row), column, remedy)
         if not self.skip:
             raise error
-        if self.tally.is_new(error):
-            error = DataError(problem, *self.origin(file, row), column, remedy)
         self.tally.add(error)
 
     def note(

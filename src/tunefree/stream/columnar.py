@@ -80,23 +80,16 @@ def _reader(opener: Opener, title: str) -> TableReader:
             return pa.schema([field for field in schema if field.name not in index])
 
     def chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Chunk]:
-        with opener(file) as (stored, batches):
-            rest, row = batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(stored))), start.row
-            while (batch := _next_batch(rest, file, title)) is not None:
+        row = start.row
+        with opener(file) as (stored, batches), _arrow_errors(file, title):
+            for batch in batches(start.offset, options.chunk_rows or rows_of_a_chunk(len(stored))):
+                for column in batch.columns:
+                    column.validate(full=True)
                 row += batch.num_rows
                 chunk = Chunk(batch, file, row - batch.num_rows + 1, Position(0, row, row))
                 yield without_index(chunk, options.known, bad)
 
     return TableReader(schema_of, chunks)
-
-
-def _next_batch(batches: Iterator[Any], file: str, title: str) -> Any:
-    """The next batch after a check of its offsets and indices; None at the end."""
-    with _arrow_errors(file, title):
-        batch = next(batches, None)
-        for column in [] if batch is None else batch.columns:
-            column.validate(full=True)
-        return batch
 
 
 @contextmanager

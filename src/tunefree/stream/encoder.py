@@ -96,42 +96,44 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults, kind: str | 
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
 
-def labels_in(encoder: Any, array: Any, faults: Faults) -> Any:
-    """The labels of a target of classes; a missing label is an error of its row."""
-    index, values = Category(encoder.target).convert(present_of(encoder, array, encoder.target, Faults()), faults)
+def kind_of_target(encoder: Any, array: Any, file: str) -> str | None:
+    """The family of a target: that of training, for texts of an untyped source else that of the first value."""
+    name, kind = encoder.target, target_family_of(array, encoder.target, file)
+    if kind == "string" and encoder.target_family is None and not encoder.typed:
+        present = blank_to_null(decoded(array), NULLS).drop_null()[:1]
+        kind, notation = Inference({name: present}, file, (), ColumnTypes(), typed=False).target(name)
+        return "number" if kind == INTEGER else kind if notation is None else "string"
+    is_as_trained = kind == "string" or (kind == "number" and encoder.target_family == INTEGER)
+    return encoder.target_family or kind if is_as_trained else kind
+
+
+def target_values(encoder: Any, array: Any, kind: str | None, faults: Faults) -> Any:
+    """A target of a kind as an array of numbers, booleans or labels; unusable values are errors of their rows."""
+    name, is_text = encoder.target, family(array.type) == "string"
+    if kind in ("number", INTEGER):
+        if kind == INTEGER and is_text:
+            strings = without_words(array, name, (), faults)
+            array, failed = cast(strings, pa.int64())
+            faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
+        elif is_text and encoder.labels and {*encoder.labels} <= {"0", "1"}:
+            for word, digit in (("true", "1"), ("false", "0")):
+                array = pc.replace_substring_regex(decoded(array), rf"(?i)^\s*{word}\s*$", digit)
+        array = decoded(array)
+        values = Number(name, encoder.notations.get(name)).convert(array, faults)
+        missing = np.isnan(values)
+        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
+        return array if pa.types.is_integer(array.type) else number_array(values, missing)
 
     def problem(row: int) -> str:
         text = array[row].as_py()
         is_word = isinstance(text, str) and text.strip() in NULLS
         return UNLABELLED + (f" ({text!r} stands for that unless it is among the `classes`)" if is_word else "")
 
-    faults.add(np.flatnonzero(index < 0), encoder.target, problem)
-    return pa.DictionaryArray.from_arrays(number_array(index, index < 0), values)
-
-
-def target_of_texts(encoder: Any, array: Any, faults: Faults, *hints: str) -> Any:
-    """A target as numbers or booleans if it is written as text but known to be of this type; else unchanged."""
-    if family(array.type) != "string":
-        return array
-    name, kind = encoder.target, encoder.target_family
-    if kind is None and not encoder.typed:  # inferred from the first value
-        present = blank_to_null(decoded(array), NULLS).drop_null()[:1]
-        kind, notation = Inference({name: present}, "", (), ColumnTypes(), typed=False).target(name)
-        kind = kind if notation is None else "string"
-    if kind == "boolean":
-        index, words = Boolean(name).convert(array, faults)
-        return pc.equal(words, "true").take(number_array(index, index < 0))  # rows with other words are faults
-    if kind == "number" and encoder.labels and {*encoder.labels} <= {"0", "1"}:
-        for word, digit in (("true", "1"), ("false", "0")):
-            array = pc.replace_substring_regex(decoded(array), rf"(?i)^\s*{word}\s*$", digit)
-    if kind == "number" or name in encoder.notations:
-        values = to_numbers(array, name, faults, encoder.notations.get(name), *hints)
-        return number_array(values, np.isnan(values))
-    if kind == INTEGER:
-        strings = without_words(array, name, (), faults)
-        array, failed = cast(strings, pa.int64())
-        faults.add(failed, name, lambda row: not_a_number(strings[row].as_py()))
-    return array
+    column = Boolean(name) if kind == "boolean" else Category(name)
+    index, values = column.convert(present_of(encoder, array, name, Faults()), faults)
+    faults.add(np.flatnonzero(index < 0), name, problem)
+    index = number_array(index, index < 0)
+    return pc.equal(values, "true").take(index) if kind == "boolean" else pa.DictionaryArray.from_arrays(index, values)
 
 
 def _groups(encoder: Any, chunk: Chunk, faults: Faults) -> np.ndarray:
@@ -347,10 +349,6 @@ class TableEncoder:
         batch = batch._replace(position=chunk.position, exposure=exposure, groups=groups)
         return Converted(chunk, chunk.data.num_rows, values, batch)
 
-    def prepare(self, chunk: Chunk, labelled: bool) -> Chunk:
-        """The part of :meth:`encode` that does not depend on other chunks; empty for tables."""
-        return chunk
-
     def encode_converted(self, conversion: Converted, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`."""
         chunk, n_rows, values, batch = conversion
@@ -417,24 +415,12 @@ class TableEncoder:
         hint = "; estimators name it by `save(path, target=...)`" if self.target == "target" else ""
         check_name("target", self.target, chunk.data.schema.names, chunk.file, hint)
         array = without(chunk.data.column(self.target), self.na_values)
-        array = target_of_texts(self, array, faults, f"`categorical={self.target!r}` takes its values for labels")
-        kind = target_family_of(array, self.target, chunk.file)
-        kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
+        kind = kind_of_target(self, array, chunk.file)
+        self.target_family = self.target_family or kind
         if kind not in {self.target_family, None}:
-            self.target_family = self.target_family or kind
-            if kind != self.target_family:
-                problem = f"the target is a {kind} here, but was a {self.target_family}"
-                remedy = "give the column one type in all files"
-                raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        if kind in ("number", INTEGER) and self.target_family != "string":
-            array = decoded(array)
-            values = to_numbers(array, self.target, faults)
-            missing, infinite = np.isnan(values), np.flatnonzero(np.isinf(values))
-            faults.add(infinite, self.target, lambda row: f"the target is infinite ({values[row]})")
-            faults.add(np.flatnonzero(missing), self.target, lambda row: UNLABELLED)
-            return array if pa.types.is_integer(array.type) else number_array(values, missing)
-        labels = labels_in(self, array, faults)
-        return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
+            problem = f"the target is a {kind} here, but was a {self.target_family}"
+            raise DataError(problem, chunk.file, chunk.row, self.target, "give the column one type in all files")
+        return target_values(self, array, kind, faults)
 
     def _rows(
         self, converted: Sequence[Any], chunk: Chunk, learning: bool, bad: BadRows, weight: np.ndarray, n_rows: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,19 +41,9 @@ def is_vw(line: str) -> bool:
     return any(word.startswith("|") for word in line.split())
 
 
-class Prepared(NamedTuple):
-    """A tokenized chunk, whose features are not looked up yet."""
-
-    lines: Chunk
-    data: np.ndarray  # (bytes,) the text, terminated
-    output: Output  # views of the scratch arrays
-    scratch: Scratch
-
-
 class LineEncoder:
     """Converts lines of text to rows of features, and maintains the dictionary of features.
 
-    Threads may :meth:`prepare` several chunks at once; chunks are encoded one by one, in the order of the stream.
     Features are hashed to 2^hash_bits ids, or kept in an exact dictionary if ``hash_bits`` is 0.
     """
 
@@ -61,41 +51,30 @@ class LineEncoder:
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._spare: list[Scratch] = []  # scratch arrays not in use; each chunk in progress has separate ones
+        self._scratch = Scratch()  # absent while a chunk is encoded, so that other threads have a scratch of their own
 
-    def prepare(self, lines: Chunk, labelled: bool) -> Prepared:
-        """The part of :meth:`encode` that does not depend on other chunks."""
-        data = terminated(lines.data)
-        try:
-            scratch = self._spare.pop()
-        except IndexError:  # checking the length first would race with other threads
-            scratch = Scratch()
-        output = tokenize(data, scratch, self.is_vw, labelled, is_hashed=self.keys.bits > 0)
-        return Prepared(lines, data, output, scratch)
-
-    def encode(self, chunk: Chunk | Prepared, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+    def encode(self, lines: Chunk, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """Encode a chunk of text; new features are learned or, at prediction, left out.
 
         If rows must be ``labelled`` (by default when learning), a row without a label is bad. Otherwise its target is
         null, and a batch without any label has no target.
         """
-        must = learning if labelled is None else labelled
-        prepared = chunk if isinstance(chunk, Prepared) else self.prepare(chunk, must)
-        lines, data, output, scratch = prepared
-        self._report(prepared, bad)
-        ids = self._ids_of(prepared, learning)
+        data, labelled = terminated(lines.data), learning if labelled is None else labelled
+        scratch = vars(self).pop("_scratch", None) or Scratch()
+        output = tokenize(data, scratch, self.is_vw, labelled, is_hashed=self.keys.bits > 0)
+        self._report(lines, data, output, bad)
+        ids = self._ids_of(data, output, learning)
         if not learning:
-            self._note_unknown(prepared, ids, bad)
+            self._note_unknown(lines, output, ids, bad)
         block = to_rows(output, ids, self.is_vw or self.keys.bits > 0)
         labels, weight = output.reals.T.copy()
         missing = np.isnan(labels)
         target = None if len(labels) and missing.all() else number_array(labels, missing)
         numbers, tags = output.integers[:, 0] + lines.row, _tags(data, output) if self.is_vw else None
-        self._spare.append(scratch)
+        self._scratch = scratch
         return Batch(block, target, weight, numbers, tags, lines.file, lines.position, n_features=self.n_features)
 
-    def _report(self, prepared: Prepared, bad: BadRows) -> None:
-        lines, data, output, _ = prepared
+    def _report(self, lines: Chunk, data: np.ndarray, output: Output, bad: BadRows) -> None:
         for line, place, kind in output.errors.tolist():
             problem, remedy = MESSAGES[kind]
             is_unlabelled = kind == NO_LABEL
@@ -108,16 +87,16 @@ class LineEncoder:
                 problem, remedy = "{} is binary, not text", "check that the file is text and not damaged"
             bad.report(problem.format(shown), lines.file, lines.row + line, None, remedy, is_unlabelled)
 
-    def _note_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
+    def _note_unknown(self, lines: Chunk, output: Output, ids: np.ndarray, bad: BadRows) -> None:
         """Note rows for prediction with at least half of their features unknown; a few new words are normal."""
-        lines, ends = prepared.lines, prepared.output.integers[:, 1]
+        ends = output.integers[:, 1]
         unknown = np.diff(np.append(0, np.cumsum(ids == 0))[ends], prepend=0)
         is_odd = (unknown > 0) & (2 * unknown >= np.diff(ends, prepend=0))
         if is_odd.any():
-            row = lines.row + int(prepared.output.integers[is_odd.argmax(), 0])
+            row = lines.row + int(output.integers[is_odd.argmax(), 0])
             bad.note(UNKNOWN, lines.file, row, rows=int(is_odd.sum()))
 
-    def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
+    def _ids_of(self, data: np.ndarray, output: Output, learning: bool) -> np.ndarray:
         """Return the feature ids of the entries; 0 for unknown ones, which are added instead if learning."""
         raise NotImplementedError
 
@@ -165,10 +144,10 @@ class SvmlightEncoder(LineEncoder):
         self.keys, ids = dictionary.lookup(self.keys, indices, learning)
         return ids
 
-    def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
-        indices = prepared.output.keys
+    def _ids_of(self, data: np.ndarray, output: Output, learning: bool) -> np.ndarray:
+        indices = output.keys
         if self._is_new:
-            self._is_new, self.has_queries = False, b" qid:" in prepared.data.tobytes()
+            self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
         self.zero_based = self.zero_based or (learning and not indices.all())
         if self.keys.bits:
             self.keys, ids = dictionary.lookup(self.keys, indices, learning)
@@ -218,12 +197,12 @@ class VWEncoder(LineEncoder):
         super().__init__(hash_bits)
         self._names = [pa.nulls(0, pa.large_binary())]  # in the order of their ids
 
-    def _ids_of(self, prepared: Prepared, learning: bool) -> np.ndarray:
-        n_known, output = self.keys.count, prepared.output
+    def _ids_of(self, data: np.ndarray, output: Output, learning: bool) -> np.ndarray:
+        n_known = self.keys.count
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > n_known:
             sizes = np.empty(self.keys.count - n_known, np.int64)
-            new = prepared.data, ids, output.places, self.keys.first + n_known, sizes
+            new = data, ids, output.places, self.keys.first + n_known, sizes
             names = np.empty(copy_names(*new, np.empty(0, np.uint8)), np.uint8)
             copy_names(*new, names)
             self._names.append(strings_of(names, np.cumsum(sizes), pa.large_binary()))

@@ -66,13 +66,6 @@ def lookup(keys: Keys, array: np.ndarray, add: bool = True) -> tuple[Keys, np.nd
         keys = _enlarged(keys)
 
 
-def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
-    """Map the ids of another dictionary with the same first id, whose keys are ``known``, to the ids in this one."""
-    if keys.bits:
-        return np.arange(n_features(keys), dtype=np.int32)
-    return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
-
-
 def without(keys: Keys, indices: np.ndarray) -> Keys:
     """Remove the keys at some indices, which are then free; the other ids do not change."""
     remaining = np.setdiff1d(keys.slots[keys.slots > 0] - 1, indices)

@@ -31,8 +31,6 @@ TOGETHER = 64  # rows of requests that are compared as one batch
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside the range of training, {} to {}, by more than its width, such as {}"
-_BEYOND = "beyond the range of training, {} to {}, such as {}: how far off predictions are there is not known, and"
-_BEYOND += " intervals need not hold"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _UNSEEN = "a category that training never saw: "
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
@@ -192,17 +190,16 @@ class Comparison:
             prefix = f"{columns[index].name}="
             if code.startswith(prefix):  # not that of a missing value or a part of a date: new years are expected
                 self._count(_UNSEEN, index, code.removeprefix(prefix), count, file, int(numbers[row]))
-        ranges = zip(observed, self.encoder.profile.ranges.tolist(), columns, strict=False)
-        for index, (values_seen, (low, high), column) in enumerate(ranges):
+        ranges = zip(observed, self.encoder.profile.ranges.tolist(), strict=False)
+        for index, (values_seen, (low, high)) in enumerate(ranges):
             if values_seen is None or values_seen.numbers is None or low > high:  # training has no number
                 continue
-            is_outside, width = (values_seen.numbers < low) | (values_seen.numbers > high), high - low
-            is_far = is_outside & ((values_seen.numbers < low - width) | (values_seen.numbers > high + width))
-            for problem, is_odd in ((_OUTSIDE, is_far), (_BEYOND, is_outside & (column.kind == Timestamp.kind))):
-                if len(rows := np.flatnonzero(is_odd)):
-                    values = values_seen.numbers[rows]
-                    farthest = repr(float(values[np.argmax(np.abs(values - low))]))
-                    self._count(problem, index, farthest, len(rows), file, int(numbers[rows[0]]))
+            width = high - low
+            rows = np.flatnonzero((values_seen.numbers < low - width) | (values_seen.numbers > high + width))
+            if len(rows):
+                values = values_seen.numbers[rows]
+                farthest = repr(float(values[np.argmax(np.abs(values - low))]))
+                self._count(_OUTSIDE, index, farthest, len(rows), file, int(numbers[rows[0]]))
 
     def _count(self, problem: str, column: int, value: str, count: int, file: str, row: int) -> None:
         """Count rows with an odd value of a column; ``row`` is the number of the first in its file."""
@@ -217,8 +214,6 @@ class Comparison:
         self._add_waiting()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for (problem, index), rows in self.odd.items():
-            if problem == _BEYOND and ((_OUTSIDE, index) in self.odd or not self._is_significant(index, rows.count)):
-                continue
             if problem == _UNSEEN:
                 text = self._unseen_message(index, rows)
             else:
@@ -229,20 +224,9 @@ class Comparison:
         for index, missing, learned_missing in missing_more(profile, self.here):
             shares = 100.0 * missing / self.here.rows, 100.0 * learned_missing / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[index], missing)
-        noted = {index for problem, index in self.odd if problem != _BEYOND}
-        if further_columns := set(differing(profile, self.here)) - noted:
+        if further_columns := set(differing(profile, self.here)) - {index for _, index in self.odd}:
             problem = _OTHERWISE.format(listed([names[index] for index in sorted(further_columns)], MOST_NAMED), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
-
-    def _is_significant(self, index: int, count: int) -> bool:
-        """Whether the number of values outside the range of training is significant for exchangeable rows.
-
-        With n values in training and m predicted ones, the probability that the k largest are all predicted ones is at
-        most (m / (n + m))^k. The same holds for the a largest and the k - a smallest values.
-        """
-        n, m = int(self.encoder.profile.present[index]), int(self.here.present[index])
-        p_value = (count + 1) * (m / (n + m)) ** count
-        return p_value * len(self.encoder.columns) <= LEVEL
 
     def _unseen_message(self, index: int, rows: _OddRows) -> str:
         known = self.encoder.ids.names.categories(index, self.encoder.columns[index].name)

@@ -15,9 +15,9 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Boolean, Category, Faults, Number, family
+from tunefree.stream.columns import Faults, Number, family
 from tunefree.stream.encoder import present_of
-from tunefree.stream.frames import is_pandas, read_frame
+from tunefree.stream.frames import is_pandas
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.keys import MOST_CODES
 from tunefree.stream.profile import LARGEST, Seen, is_unusual, observed_of
@@ -27,10 +27,9 @@ MOST_ROWS = 64  # more rows are encoded faster as a table
 MOST_REMEMBERED = 1000  # cached values of a column
 LONGEST = 200  # characters of a cached value
 _WORD_KINDS = {"text", "bag", "vector"}  # kinds of columns whose values are not cached
-_FRAME_KINDS = {Number, Category, Boolean}  # columns that are supported in frames
-_CACHED_TYPES = {str, bool, int}  # types of values in frames that are cached
+_CACHED_TYPES = {str, bool, int, float, type(None)}  # types of JSON values except lists and objects
 _WHOLE = 2**53  # float64 represents all whole numbers up to it
-_NUMBER_TYPES, _CONTAINERS = {int, float}, {list, dict}
+_NUMBER_TYPES = {int, float}
 _ABSENT: Any = object()
 _FIRST_ROW = np.zeros(1, np.intp)
 
@@ -50,19 +49,17 @@ _NO_FEATURES = _Features([], [], [], Seen(True, np.nan, np.nan))
 class RowEncoder:
     """Encodes rows to be predicted, with a bounded cache of values for each column.
 
-    Values come from JSON or from a frame. ``names`` are the names of the columns, empty if no row is supported.
+    Values are those of JSON. ``names`` are the names of the columns, empty if no row is supported.
     """
 
-    def __init__(self, encoder: Any, reads_frames: bool = False) -> None:
-        self.encoder, self.reads_frames, self._types, columns = encoder, reads_frames, encoder.types(), encoder.columns
+    def __init__(self, encoder: Any) -> None:
+        self.encoder, self._types, columns = encoder, encoder.types(), encoder.columns
         self._column_states = [column.state() for column in columns]
         self._dictionary = encoder.ids.keys
         self._keys = self._dictionary.known[: self._dictionary.count].copy()
         unsupported = [notations_of(encoder), encoder.na_values, encoder.notes, encoder.hash_bits, encoder.exposure]
         unsupported += [encoder.ids.most is not None]  # features may be forgotten
         unsupported += [_WORD_KINDS & {column.kind for column in columns}]
-        if reads_frames:
-            unsupported += [{*map(type, columns)} - _FRAME_KINDS, any(column.since for column in columns)]
         self.names = frozenset(column.name for column in columns if not any(unsupported))
         self._known: list[dict[Any, _Features | None]] = [{} for _ in columns]
         self._are_numbers = [type(column) is Number and not column.since for column in columns]
@@ -73,7 +70,7 @@ class RowEncoder:
         is_same = keys.known is self._dictionary.known and keys.count == self._dictionary.count
         if encoder is self.encoder and is_same and len(encoder.columns) == len(self._column_states):
             return self
-        new = RowEncoder(encoder, self.reads_frames)
+        new = RowEncoder(encoder)
         if new._column_states == self._column_states and np.array_equal(new._keys[: len(self._keys)], self._keys):
             for cache, earlier_cache in zip(new._known, self._known, strict=True):
                 cache |= {key: features for key, features in earlier_cache.items() if features is not None}
@@ -96,8 +93,9 @@ class RowEncoder:
         largest = LARGEST if kind is float else _WHOLE
         if is_number and kind in _NUMBER_TYPES and -largest <= value <= largest:
             return _Features([float(value)], [], [], Seen(False, value, value))
-        is_cached = kind in _CACHED_TYPES and not is_number if self.reads_frames else kind not in _CONTAINERS
-        if not is_cached or (kind is str and len(value) > LONGEST):
+        if value is _ABSENT and self.encoder.columns[index].since:
+            return _NO_FEATURES
+        if kind not in _CACHED_TYPES or (kind is str and len(value) > LONGEST):
             return None
         key = kind, value
         features = cache.get(key, _ABSENT)
@@ -110,14 +108,8 @@ class RowEncoder:
     def _encode_value(self, index: int, value: Any) -> _Features | None:
         """The features of a value, by the encoder of tables; None if the whole row needs that encoder."""
         column, faults = self.encoder.columns[index], Faults()
-        if value is _ABSENT:
-            return _NO_FEATURES if column.since else None
         try:
-            types = {column.name: self._types[column.name]}
-            if self.reads_frames:
-                chunk = next(read_frame({column.name: [value]}))
-            else:
-                chunk = read_objects([{column.name: value}], types, "")
+            chunk = read_objects([{column.name: value}], {column.name: self._types[column.name]}, "")
         except DataError:
             return None
         array = present_of(self.encoder, chunk.data.column(column.name), column.name, faults, column.kind)
@@ -133,8 +125,6 @@ class RowEncoder:
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
         observed = parts.observed
-        if self.reads_frames and observed.missing[0]:
-            return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
         value_compared = np.nan if observed.values_of is None else float(observed.values_of(_FIRST_ROW)[0])
         codes = [(MOST_CODES * index + k, feature) for k, feature in enumerate(features)]
@@ -148,13 +138,14 @@ def block_of_frame(encoder: Any, X: Any, learning: bool = False) -> Block | None
     if not is_pandas(X) or len(X) != 1:
         return None
     old = encoder.row_encoder
-    encoder.row_encoder = row_encoder = RowEncoder(encoder, reads_frames=True) if old is None else old.follow(encoder)
+    encoder.row_encoder = row_encoder = RowEncoder(encoder) if old is None else old.follow(encoder)
     values = X.iloc[0]
     is_supported = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
+    is_supported = is_supported and not (learning and any(column.since for column in encoder.columns))
     as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
     row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_supported else {}
     encoded = row_encoder.encode([row]) if row.keys() == row_encoder.names else None
-    if encoded is None:
+    if encoded is None or any(seen.is_missing for seen in encoded[1][0]):
         return None
     if learning:
         encoder.has_learned(observed_of(encoded[1]), 1)

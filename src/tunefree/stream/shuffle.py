@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,10 @@ def shuffled(
     ``known`` is the encoder of their columns. Errors name the file and the row of ``source``.
     """
 
+    origins = cache(lambda file: np.load(_origins(file), mmap_mode="r"))
+
     def origin(file: str, row: int) -> tuple[str, int]:
-        number, before = np.load(_origins(file), mmap_mode="r")[row - 1].tolist()
+        number, before = origins(file)[row - 1].tolist()
         return display_name(source.files[number]) if source.files else source.name, before
 
     bad = bad or BadRows()

@@ -77,7 +77,7 @@ def read_tables(
             schema = _with_further(schema, file_schema)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, settings, bad):
-            rows += chunk.data.num_rows + bad.tally.count  # the tally may begin anew after each chunk
+            rows += chunk.data.num_rows
             schema = _with_further(schema, chunk.data.schema)
             chunk = with_partitions(chunk._replace(data=flattened(chunk.data)), file, settings, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))

@@ -1,18 +1,14 @@
-"""Reading of a source as batches of encoded rows: its first rows, encoding in threads, and reading ahead."""
+"""Reading of a source as batches of encoded rows: its first rows, encoding, and reading ahead."""
 
 from __future__ import annotations
 
 import atexit
 import copy
-import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,10 +38,8 @@ from tunefree.training.targets import (
 
 # Parameters that name columns, and nouns for messages.
 NAMED = {"target": "target", "groups": "group", "monotone": "monotone one"}
-MOST_THREADS = 4  # for encoding; more would outpace the learning thread, and buffered rows delay its end
 POLL = 0.1  # seconds between checks for a stop request
 PATIENCE = 1.0  # seconds to wait for a reader thread, which may be blocked on input
-_readers: dict[threading.Thread, Callable[[], None]] = {}  # reader threads and the functions that end them
 
 
 class Sample(NamedTuple):
@@ -80,13 +74,11 @@ def begin(
     bad: BadRows,
     labelled: bool = True,
     most_features: Callable[[str, Sequence[Any]], int | None] | None = None,
-    is_look: bool = False,
 ) -> Reading:
     """Read the first batch of a source, and infer the task, the classes and the encoder.
 
     ``labelled``: whether a target is required.
     ``most_features``: maps the task and the classes to the largest number of categories and words of an encoder.
-    ``is_look``: whether no row is learned, so that rows of a table are not encoded as features.
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
@@ -106,12 +98,11 @@ def begin(
         trial_rows = replace(bad, tally=bad.tally.copy())
         trial = without_features(copy.deepcopy(encoder), first, True, trial_rows, labelled)
         encoder.ids.limit(most_features(*problem_of(plan, trial, trial_rows)[:2]))
-    encode = partial(without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
-    batch = encode(first, True, bad, labelled)
+    batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        first, batch = chunk, encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
+        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # earlier chunks had no usable rows
     task, classes, guess, batch = problem_of(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
+    rest = encoded(encoder, chunks, bad, True, labelled)
     batches = _chained(batch, rest) if len(batch.weight) else rest
     is_table = source.kind == TABLE
     usable = [np.isin(row_numbers(first), batch.numbers)] if is_table else []
@@ -143,13 +134,10 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
     """Raise a DataError if an ignored column does not exist, or note this if columns may appear later."""
-    names = first.data.schema.names
-    absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
-    may_come = source.format == "json" or "-" in source.files[1:]
-    later = source.names_in(source.files[1:]) if absent and not may_come else []
-    for name in absent:
+    names, may_come = first.data.schema.names, source.format == "json" or len(source.files) > 1
+    for name in [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]:
         if not may_come or alike(name, names, NEAR) is not None:
-            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
+            check_name("ignored", name, names, first.file)
         else:
             problem = "is to be ignored, and is not among the columns of the first rows"
             bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
@@ -219,7 +207,6 @@ def in_its_notation(
         if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
-    names = [] if grows or source.format is None else source.names_in(source.files[:1])  # before a row is read
     sample, chunks = source.sample(Options()), None
     if sample is None:
         sample, chunks = _peeked(chunks_of(source, encoder, bad, kept=kept))
@@ -227,7 +214,7 @@ def in_its_notation(
             return encoder, chunks
     adapted = as_written(encoder, sample, source.column_types)
     _note_unused(source, source.column_types, adapted, sample, bad)
-    if not grows and (names := unknown(adapted, names or sample.data.schema.names, kept)):
+    if not grows and (names := unknown(adapted, sample.data.schema.names, kept)):
         bad.note(f"the model does not know {listed(names)}: left out", sample.file, 0, "", 0)
     return adapted, chunks or chunks_of(source, adapted, bad, kept=kept)
 
@@ -246,57 +233,18 @@ def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 
 def encoded(
-    encoder: Any,
-    chunks: Iterator[Any],
-    bad: BadRows,
-    learning: bool,
-    labelled: bool,
-    kept: Sequence[str] = (),
-    is_live: Callable[[], bool] | None = None,
+    encoder: Any, chunks: Iterator[Any], bad: BadRows, learning: bool, labelled: bool, kept: Sequence[str] = ()
 ) -> Iterator[Batch]:
-    """Encode chunks in order; independent work on each chunk is done in a few threads.
+    """Encode chunks in order.
 
     ``learning``: whether new features are added to the encoder.
     ``labelled``: whether each row must have a target.
     ``kept``: columns of a table that batches keep unchanged.
-    ``is_live``: returns whether each chunk must be encoded before the next one is read.
     """
-
-    def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
-        bad.tally.add_all(unread)
-        batch = rows_with_usable_targets(encoder.encode(prepared.result(), learning, bad, labelled), bad)
-        return batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
-
-    n_threads = min(os.cpu_count() or 1, MOST_THREADS)
-    with ThreadPoolExecutor(n_threads, "tunefree-prepare") as pool:
-        pending: deque[tuple[Any, Future[Any], Tally]] = deque()
-        for chunk, unread in _with_unread(chunks, bad):
-            if isinstance(chunk, DataError):  # rows before the error are still learned
-                yield from (finish(*item) for item in pending)
-                raise chunk
-            pending.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            while pending and (len(pending) > n_threads or (is_live is not None and is_live())):
-                yield finish(*pending.popleft())
-        while pending:
-            yield finish(*pending.popleft())
+    for chunk in chunks:
+        batch = rows_with_usable_targets(encoder.encode(chunk, learning, bad, labelled), bad)
+        yield batch._replace(columns=_kept_columns(chunk, batch.numbers, kept)) if kept else batch
     bad.compare()
-
-
-def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
-    """Chunks and a final error, each with its tally of unreadable rows, which earlier checkpoints must not count."""
-    chunk: Any = None
-    while not isinstance(chunk, DataError):
-        tally, bad.tally = bad.tally, Tally()
-        try:
-            chunk = next(chunks, None)
-        except DataError as error:
-            chunk = error
-        finally:
-            unread, bad.tally = bad.tally, tally
-        if chunk is None:
-            bad.tally.add_all(unread)
-            return
-        yield chunk, unread
 
 
 def _kept_columns(chunk: Chunk, numbers: np.ndarray, names: Sequence[str]) -> Any:
@@ -327,9 +275,10 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
     def end() -> None:
         has_ended.set()
         permits.release()
+        thread.join(PATIENCE)
 
     thread = threading.Thread(target=read, name="tunefree-reader", daemon=True)
-    _readers[thread] = end
+    atexit.register(end)  # after an exception: a thread that still runs at exit can abort the process
     thread.start()
     try:
         while True:
@@ -341,17 +290,8 @@ def ahead(items: Iterator[Any], depth: int = 2, stop: Stop | None = None) -> Ite
                 raise error
             yield item
     finally:
+        atexit.unregister(end)
         end()
-        thread.join(PATIENCE)
-        _readers.pop(thread, None)
-
-
-@atexit.register
-def _end_readers() -> None:
-    """End reader threads left by an exception: a thread that still runs at exit can abort the process."""
-    for thread, end in list(_readers.items()):
-        end()
-        thread.join(PATIENCE)
 
 
 def _next_result(results: queue.SimpleQueue[Any], stop: Stop) -> tuple[Any, BaseException | None]:

@@ -216,7 +216,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         return nullcontext(source)
     if source.rewindable:
         # report wrong names before all rows are shuffled
-        reading = begin(source, plan, BadRows(skip=True), is_look=True)
+        reading = begin(source, plan, BadRows(skip=True))
         note_roles(reading, bad)
     known, chunks = (
         blank_encoder(source, plan, bad)
@@ -282,14 +282,12 @@ class _Reader:
         batches, rows = self.begun, progress.rows
         if batches is None:
             chunks = chunks_of(self.source, encoder, self.bad, progress.position)
-            batches = encoded(encoder, chunks, self.bad, True, True, is_live=self.source.is_live)
+            batches = encoded(encoder, chunks, self.bad, True, True)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
             state = encoder.state() if self.checkpoints.is_due(before, rows) else None
             self.n_forgotten = n_forgotten(encoder)
             yield batch._replace(tally=self.bad.tally.copy(), checkpoint=state)
-            if self.stop.number:  # chunks read but not encoded are read again when training resumes
-                raise Stopped
 
 
 def n_forgotten(encoder: Any) -> int:
@@ -312,7 +310,7 @@ def _started(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         else:
             encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
         trained = replace(earlier, encoder=encoder)
-        reader.begun = encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
+        reader.begun = encoded(encoder, chunks, bad, True, True)
         # forgetting requires that feature numbers are slots, and that no bank keeps rows
         can_forget = trained.model.linear.meetings is None and trained.model.predictor.bank is None
         if earlier.progress.position == Position() and source.kind == TABLE and can_forget:

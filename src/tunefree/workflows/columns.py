@@ -12,7 +12,7 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position, Tally, no_rows, row_numbers, with_row_numbers
 from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
-from tunefree.stream.encoder import ROLES, target_of_texts
+from tunefree.stream.encoder import ROLES, kind_of_target, target_values
 from tunefree.stream.formats import TABLE
 from tunefree.stream.schema import is_among
 from tunefree.stream.source import Source, open_source
@@ -208,7 +208,8 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     """The view of a column; ``column`` is None if it is not a feature."""
     arrays = roles.arrays_of(reading.encoder, sample.tables, name, getattr(column, "kind", None))
     if name == reading.encoder.target and name not in reading.encoder.notations:
-        arrays = [target_of_texts(reading.encoder, array, Faults()) for array in arrays]
+        encoder = reading.encoder
+        arrays = [target_values(encoder, array, kind_of_target(encoder, array, ""), Faults()) for array in arrays]
     arrays = [blank_to_null(decoded(array)) for array in arrays]
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]

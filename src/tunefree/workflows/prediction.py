@@ -68,7 +68,7 @@ def predict(
         encoder = copy(encoder)
         encoder.labels = tuple(map(str, trained.model.classes))
     encoder, chunks = in_its_notation(source, encoder, bad, kept, grows=progressive)
-    batches = ahead(encoded(encoder, chunks, bad, progressive, labelled or progressive, kept, is_live=source.is_live))
+    batches = ahead(encoded(encoder, chunks, bad, progressive, labelled or progressive, kept))
     if not progressive:
         yield from (Predicted(batch, trained.model.predict(batch.rows)) for batch in batches)
         return
