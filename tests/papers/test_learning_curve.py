@@ -34,16 +34,17 @@ def slope(line):
 
 
 class Remembering(LinearRegression):
-    """Keeps what it was given."""
+    """Keeps the numbers of the rows that it learns and predicts."""
 
-    seen: tuple = ()
+    learned: tuple = ()
+    predicted: tuple = ()
 
     def fit(self, X, y):
-        type(self).seen += (X[:, 0].copy(),)
+        type(self).learned += (X[:, 0].astype(int),)
         return super().fit(X, y)
 
     def predict(self, X):
-        type(self).seen += (X[:, 0].copy(),)
+        type(self).predicted += (X[:, 0].astype(int),)
         return super().predict(X)
 
 
@@ -51,9 +52,8 @@ def test_values_are_those_computed_by_hand():
     rows = np.arange(100.0)
     X, y = np.stack([rows, np.cos(rows)], axis=1), np.sin(rows)
     display = drawn(Remembering(), (X, y), sizes=[20, 5, 60], test_fraction=0.3, random_state=3)
-    seen = [part.astype(int) for part in Remembering.seen]
+    fits, tests = Remembering.learned, Remembering.predicted
     assert display.sizes.tolist() == [5, 20, 60]
-    fits, tests = seen[::2], seen[1::2]
     assert [len(part) for part in fits] == [5, 5, 20, 20, 60, 60]
     errors = np.empty((3, 2))
     for i in range(3):
