@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.contracts import naive_slope, uncompile
 from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, frozen_after, gram, taught
-from tests.strategies import KINDS, Stream, as_dense
+from tests.strategies import KINDS, Stream, as_dense, one_hot
 from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
 from tunefree.losses.objectives import measured
@@ -98,11 +98,8 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
     data = drawn(4, 200)
     codes = rng.integers(0, 4, (200, 2))
     features = np.where(codes > 0, codes + np.array([4, 7]), 0)  # behind four numbers
-    X = np.c_[data.X, np.zeros((200, 6))]
-    for i, j in zip(*np.nonzero(features), strict=True):
-        X[i, features[i, j] - 1] = 1.0
-    one, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
-    other, expected = taught(data, as_dense(X))
+    _, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
+    _, expected = taught(data, as_dense(np.c_[data.X, one_hot(features, 10)[:, 4:]]))
     assert_near(predictions, expected, TOLERANCE)
 
 
