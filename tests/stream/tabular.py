@@ -1,8 +1,10 @@
 """Helpers of the tests of tables."""
 
 import csv
+import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 from pyarrow import feather, parquet
@@ -51,6 +53,11 @@ def text(path, content):
     """Write a file; its name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
+
+
+def standard_input(monkeypatch, content):
+    """Let standard input have a content."""
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
 
 def write(path, columns, **options):

@@ -153,9 +153,8 @@ def test_rows_that_wait_for_their_group_are_restored_whole_or_refused():
 
 
 def test_a_bad_row_teaches_no_category():
-    chunk = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]})
+    chunk, bad = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]}), BadRows(skip_unlabelled=True)
     encoder = TableEncoder.infer(chunk, "y")
-    bad = BadRows(skip_unlabelled=True)
     encoder.encode(chunk, True, bad)
     assert encoder.names() == ["(constant)", "s=good"] and bad.tally.unlabelled == 1 and not bad.tally.oddities
 
@@ -181,16 +180,12 @@ def test_compatible_changes_of_type(first, later, expected):
 @pytest.mark.parametrize(
     ("first", "later", "problem"),
     [
-        (pa.array([1.0]), pa.array(["1", "x"]), "'x' is not a number"),
-        (pa.array(["2020-01-01"]), pa.array(["2020-01-02", "soon"]), "'soon' is no date"),
-        (
-            pa.array(["2020-01-01"]),
-            pa.array(["2020-01-02", "2020-01-02T10:00:00Z"]),
-            "is no date or timestamp without a time zone",
-        ),
-        (pa.array([True]), pa.array(["false", "maybe"]), "'maybe' is neither"),
-        (pa.array([dt.time(1)]), pa.array(["10:00", "25:00"]), "'25:00' is no time"),
-        (pa.array([dt.date(2020, 1, 1)]), pa.array([0, 10**14], pa.timestamp("s")), "is no date"),
+        ([1.0], ["1", "x"], "'x' is not a number"),
+        (["2020-01-01"], ["2020-01-02", "soon"], "'soon' is no date"),
+        (["2020-01-01"], ["2020-01-02", "2020-01-02T10:00:00Z"], "is no date or timestamp without a time zone"),
+        ([True], ["false", "maybe"], "'maybe' is neither"),
+        ([dt.time(1)], ["10:00", "25:00"], "'25:00' is no time"),
+        ([dt.date(2020, 1, 1)], pa.array([0, 10**14], pa.timestamp("s")), "is no date"),
     ],
 )
 def test_values_that_do_not_fit_are_bad_rows(first, later, problem):
@@ -232,8 +227,7 @@ def test_a_target_of_texts_has_its_declared_type(target, family):
 
 def test_integers_of_a_target_keep_their_digits(tmp_path):
     first = 2**53 + 1
-    encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
-    batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
+    _, batch = encoded({"y": [str(first), "7"], "x": ["1", "2"]}, target="y", typed=False)
     assert batch.target.to_pylist() == [first, 7]
     gaps = {"y": ["NA", str(first)], "x": ["1", "2"]}
     assert TableEncoder.infer(chunk_of(gaps), "y", typed=False).target_family == "integer"
