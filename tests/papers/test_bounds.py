@@ -59,7 +59,7 @@ def test_regret_is_within_the_bound(name):
     (algorithm, loss, any_size), n_positive = THEOREMS[name], 0
     for seed in range(20):
         X, y = stream(seed, any_size, loss)
-        if y is None or (loss != "absolute" and loss != "several" and len(set(y)) == 1 and abs(y[0]) != 1):
+        if y is None:
             continue
         result = play(algorithm, X, y, "logistic" if loss == "several" else loss)
         random = np.random.default_rng([seed, 1])

@@ -28,11 +28,6 @@ def texts(display):
     return "\n".join(text.get_text() for text in display.axes_.texts)
 
 
-def slope(line):
-    x, y = (np.log(values) for values in line.get_data())
-    return (y[-1] - y[0]) / (x[-1] - x[0])
-
-
 class Remembering(LinearRegression):
     """Keeps the numbers of the rows that it learns and predicts."""
 
@@ -95,7 +90,8 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
     rows, rate = display.rate_line_.get_data()
     assert (rows[-1], rate[-1]) == pytest.approx((270, display.line_.get_ydata()[-1]))
     logarithm = math.log(math.log(270) / math.log(30)) / math.log(9) if expected.logarithm else 0.0
-    assert slope(display.rate_line_) == pytest.approx(logarithm - expected.rate)
+    slope = math.log(rate[-1] / rate[0]) / math.log(rows[-1] / rows[0])
+    assert slope == pytest.approx(logarithm - expected.rate)
     label = texts(display)
     assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
     assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.readers import corpus, outcome
-from tests.stream.tabular import numbers, read_tables, records, skipped, standard_input, text
+from tests.stream.tabular import numbers, read_tables, records, skipped, standard_input, text, write
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, read_objects
@@ -176,9 +176,8 @@ LYING = {  # an array, what the file holds of it, and what instead
 def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
     array, dtype, *numbers = LYING[lie]
     true, false = (np.array(some, dtype).tobytes() for some in numbers)
-    batch, path = pa.RecordBatch.from_arrays([array], ["s"]), tmp_path / "t.arrows"
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as writer:
-        writer.write_batch(batch)
+    path = tmp_path / "t.arrows"
+    write(path, {"s": array})
     whole = path.read_bytes()
     assert true in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
     path.write_bytes(whole.replace(true, false))
@@ -200,12 +199,9 @@ def test_bits_of_the_metadata_may_flip(tmp_path, suffix):
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path):
-    batch = pa.record_batch({"s": pa.array([b"a", b"\xff", b"c"]).view(pa.string()), "y": [1.5, 2.5, 3.5]})
-    path = str(tmp_path / "t.arrow")
-    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
-        writer.write_batch(batch)
+    columns = {"s": pa.array([b"a", b"\xff", b"c"]).view(pa.string()), "y": pa.array([1.5, 2.5, 3.5])}
     with pytest.raises(DataError, match="not a whole Arrow file .*UTF8"):
-        list(read_tables([path]))
-    for table in (batch, {"s": batch["s"], "y": batch["y"]}):
+        list(read_tables([write(tmp_path / "t.feather", columns)]))
+    for table in (pa.record_batch(columns), columns):
         with pytest.raises(DataError, match="UTF8"):
             list(open_source(table).chunks())

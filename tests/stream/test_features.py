@@ -11,6 +11,7 @@ import tunefree
 from tests.stream.tabular import bytes_of, chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
+from tunefree.stream import jsonlines
 from tunefree.stream.batch import BadRows, restored, save_state
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.layout import Layout
@@ -261,34 +262,23 @@ EXPECTED = [
 ]
 
 
-def as_lines(rows):
-    return "\n".join(map(json.dumps, rows)) + "\n"
-
-
-def read(files, bad=None, encoder=None, **options):
-    """The encoder of files, and the rows by the names of their features."""
-    rows, bad = [], bad or BadRows()
-    for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
-        first = chunk._replace(data=chunk.data.select(["x"]))
-        encoder = encoder or TableEncoder.infer(first, typed=not files[0].endswith(".csv"))
-        rows += named_rows(encoder, encoder.encode(chunk, True, bad))
+def read(file, **options):
+    """The encoder of a file, and the rows by the names of their features."""
+    encoder, rows = None, []
+    for chunk in read_tables([file], **options):
+        encoder = encoder or TableEncoder.infer(chunk._replace(data=chunk.data.select(["x"])))
+        rows += named_rows(encoder, encoder.encode(chunk, True, BadRows()))
     return encoder, rows
 
 
-@pytest.fixture
-def narrow(monkeypatch):
-    """The columns of JSON are found from the first line alone."""
-    from tunefree.stream import jsonlines, text
-
-    monkeypatch.setattr(jsonlines, "read_sample", lambda file: text.read_sample(file).split(b"\n")[0] + b"\n")
-
-
-def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
-    file = text(tmp_path / "t.jsonl", as_lines(LATE))
-    encoder, rows = read([file])
+def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, monkeypatch):
+    first, *others = (json.dumps(row) + "\n" for row in LATE)
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: first.encode())  # alone it tells the columns
+    file = text(tmp_path / "t.jsonl", "".join([first, *others]))
+    encoder, rows = read(file)
     for size in (10, 60, 200):
-        assert read([file], block_size=size)[1] == rows
-        assert bytes_of(read([file], block_size=size)[0]) == bytes_of(encoder)
+        other, same = read(file, block_size=size)
+        assert same == rows and bytes_of(other) == bytes_of(encoder)
     assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]

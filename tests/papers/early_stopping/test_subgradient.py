@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from tests import naive
-from tests.papers.kernel.contracts import gram
+from tests.papers.kernel.contracts import drawn, gram
 from tunefree import losses
 from tunefree.losses.objectives import Objective
 from tunefree.papers.early_stopping import gram as tiles
@@ -100,17 +100,12 @@ def test_steps_for_smooth_losses_descend(loss):
 KERNELS = {"linear": LINEAR, "rbf": Gaussian(0.3), "laplacian": Laplacian(0.2), "poly": Polynomial(3, 0.1, 1.0)}
 
 
-def drawn_rows(n, d=5, seed=0):
-    X = np.random.default_rng(seed).normal(size=(n, d))
-    return X * (np.abs(X) > 0.4)
-
-
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("most", [0, 70_000, 10**9])
 def test_products_do_not_depend_on_the_tiles_that_are_kept(name, most, monkeypatch):
     kernel, gamma = KERNELS[name], getattr(KERNELS[name], "gamma", 1.0)
     monkeypatch.setattr(tiles, "BLOCK", 64)
-    X, Z, c = drawn_rows(150), drawn_rows(70, seed=1), np.random.default_rng(2).normal(size=(150, 2))
+    X, Z, c = drawn(0, 150).X, drawn(1, 70).X, np.random.default_rng(2).normal(size=(150, 2))
     products = []
     for bytes_kept in (0, most):
         monkeypatch.setattr(tiles, "MOST_BYTES", bytes_kept)
