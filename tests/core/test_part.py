@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pool.rows import bytes_of
+from tests.pool.rows import restored as restored_model
 from tunefree.core.errors import ModelError
 from tunefree.core.part import (
     FIXED,
@@ -29,7 +30,6 @@ from tunefree.core.rows import dense, rows_at, sparse
 from tunefree.core.schema import COUNT, FINITE, Array, Limits, Sequence, check_arrays, check_header
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.pool.model import Model, published
-from tunefree.pool.model import restored as restored_model
 from tunefree.pool.targets import Labels
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises, Place, Rise
@@ -196,9 +196,7 @@ def test_each_part_is_copied(learned):
 def test_each_model_is_restored_and_goes_on(learned):
     X = dense(np.concatenate([np.random.default_rng(seed).normal(size=(40, 3)) for seed in (0, 1)]))  # known and new
     for model in learned:
-        arrays, header = model.save_state()
-        saved = {name: np.array(array) for name, array in arrays.items()}, json.loads(json.dumps(header))
-        again = restored_model(*saved)
+        again = restored_model(model)
         assert bytes_of(again) == bytes_of(model)
         np.testing.assert_array_equal(model.predict(X), again.predict(X))
         np.testing.assert_array_equal(model.predict(X), published(model).predict(X))

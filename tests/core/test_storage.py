@@ -42,13 +42,10 @@ def test_the_reader_of_a_file_of_joblib(tmp_path):
 
 def test_every_cut_is_found(saved):
     data = saved.read_bytes()
-    for length in range(len(data)):
-        saved.write_bytes(data[:length])
-        with pytest.raises(ModelError):
+    for content in (*(data[:length] for length in range(len(data))), data + b"\0"):
+        saved.write_bytes(content)
+        with pytest.raises(ModelError, match="damaged" if len(content) > len(data) else None):
             storage.load(saved)
-    saved.write_bytes(data + b"\0")
-    with pytest.raises(ModelError, match="damaged"):
-        storage.load(saved)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64", "int8", "int64", "uint16", "uint64"])

@@ -1,33 +1,25 @@
 """svmlight and Vowpal Wabbit text becomes the rows that short parsers and these programs read; errors are told."""
 
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stream.tabular import bytes_of
+from tests.stream.tabular import bytes_of, named_rows
 from tests.stream.tabular import text as text_file
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.text import read_lines
 
+by_name = partial(named_rows, with_zeros=True)
+
 
 def encoded(text, encoder, learning=True, bad=None):
     data = np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
     return encoder.encode(Chunk(data, "data.txt", 1, Position()), learning, bad or BadRows())
-
-
-def by_name(encoder, batch):
-    """The values of each row by the names of features, none of which comes twice."""
-    names, values, result = encoder.names(), batch.rows.values.tolist(), []
-    for start, stop in pairwise(batch.rows.pointers):
-        features = [names[feature] for feature in batch.rows.features[start:stop]]
-        assert len(set(features)) == len(features)
-        result.append(dict(zip(features, values[start:stop], strict=True)))
-    return result
 
 
 NUMBERS = st.one_of(

@@ -58,9 +58,7 @@ def check_reading_on(chunks, read):
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_reading_goes_on_from_every_position(tmp_path, name, size):
-    files = [str(tmp_path / f"{k}-{name}") for k in range(3)]
-    for file in files:
-        write(file, TABLE, **OPTIONS[name])
+    files = [write(tmp_path / f"{k}-{name}", TABLE, **OPTIONS[name]) for k in range(3)]
     sizes = {"chunk_rows": size, "block_size": 16 * size}
     chunks = list(read_tables(files, **sizes))
     assert records(chunks) == 3 * as_read(name) and numbers(chunks) == 3 * list(range(1, 8))
@@ -106,9 +104,8 @@ def test_patterns_and_directories_are_expanded_in_order(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather", "t.arrows"])
 def test_files_of_one_source_must_have_the_columns_of_the_first(tmp_path, name):
-    first, second = str(tmp_path / f"1-{name}"), str(tmp_path / f"2-{name}")
-    write(first, TABLE, **OPTIONS[name])
-    write(second, TABLE.append_column("c", TABLE["n"]), **OPTIONS[name])
+    first = write(tmp_path / f"1-{name}", TABLE, **OPTIONS[name])
+    second = write(tmp_path / f"2-{name}", TABLE.append_column("c", TABLE["n"]), **OPTIONS[name])
     found = {chunk.file: {*chunk.data.schema.names} for chunk in read_tables([first, second])}
     assert found == {first: {*"nsb"}, second: {*"nsbc"}}
     write(second, TABLE.select(["n", "s"]), **OPTIONS[name])
