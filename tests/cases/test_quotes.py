@@ -104,13 +104,11 @@ def test_backslashes_before_quotes_keep_them(tmp_path, field):
     assert bool(tally.oddities) == (r"\"" in field)
 
 
-ESCAPED = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
-
-
 @pytest.mark.parametrize(("escape", "part"), [(None, '6" pipe'), ("backslash", '6" pipe'), ("quote", '6\\ pipe"')])
 def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape, part):
     path, bad = tmp_path / "a.csv", BadRows()
-    path.write_text("\n".join(ESCAPED) + "\n")
+    lines = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
+    path.write_text("\n".join(lines) + "\n")
     (chunk,) = tunefree.open_source(path, escape=escape).chunks(bad=bad)
     assert set(chunk.data["part"].to_pylist()) == {part}
     remedies = [note.remedy for note in bad.tally.oddities]

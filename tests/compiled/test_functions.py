@@ -63,7 +63,6 @@ ADD = Compiled(add, states={"state": Sums})
 
 
 def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -> None:
-    """Add the roots of rows."""
     for i in range(len(steps)):
         for k in range(steps.shape[1]):
             state.totals[i, k] += math.sqrt(steps[i, k])

@@ -50,8 +50,6 @@ MODELS = {
 
 @pytest.fixture
 def session_of(tmp_path):
-    """What makes a session of ONNX Runtime of a model."""
-
     def session(model, path=tmp_path / "exported.onnx"):
         with warnings.catch_warnings(action="ignore", category=tunefree.DataWarning):
             model.export(path)

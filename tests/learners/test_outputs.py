@@ -22,11 +22,10 @@ from tunefree.pool import passes
 
 ALL = {name: learners.ALL[name] for name in naive.ALL}
 CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]
-INDICES = np.arange(4, dtype=np.uint32)
 
 
 def row_of(*values):
-    return Row(INDICES, np.array([1.0, *values]))
+    return Row(np.arange(4, dtype=np.uint32), np.array([1.0, *values]))
 
 
 def learn(state, gradients):
@@ -80,9 +79,8 @@ def test_chosen_features_are_mirrored_and_no_others(name):
 def test_a_late_output_of_newton_steps_learns():
     state = learned(partial(Newton, variance=3.0)).with_outputs(3, first=1)
     assert np.diagonal(state.covariance[2]).tolist() == [3.0] * 4
-    gradients = np.tile([0.0, 0.0, 0.5], (5, 1))
     before = margins_of(state)
-    after = margins_of(learn(state, gradients))
+    after = margins_of(learn(state, np.tile([0.0, 0.0, 0.5], (5, 1))))
     assert after[2] != 0.0 and after[0] == before[0]
 
 
@@ -91,10 +89,8 @@ N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
 
 def among_others(numbers):
     """The numbers, followed in memory by others that are not numbers."""
-    memory = np.full(numbers.size + N_FEATURES**2, np.nan)
-    view = memory[: numbers.size].reshape(numbers.shape)
-    view[...] = numbers
-    return view
+    memory = np.append(numbers, np.full(N_FEATURES**2, np.nan))
+    return memory[: numbers.size].reshape(numbers.shape)
 
 
 def newton_learned(state):

@@ -128,7 +128,6 @@ def functions_of(result):
 
 
 def unit_rows(kind):
-    """Rows of norm at most 1."""
     X, y = DATA[kind](4)
     return X / np.linalg.norm(X, axis=1).max(), y
 

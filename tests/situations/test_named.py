@@ -12,7 +12,6 @@ from tunefree.workflows import trials
 from tunefree.workflows.paired import compared, side
 
 POPULATION = 6000
-LEAST_RIGHT = 0.95  # share of the verdicts
 
 
 def classes(margin):
@@ -83,6 +82,6 @@ def test_of_thirty_tables_the_better_model_is_named_in_95_per_cent():
             right.append(is_right)
             named += better
     assert len(right) == 30
-    assert np.mean(right) >= LEAST_RIGHT
+    assert np.mean(right) >= 0.95
     assert np.mean(inside) >= 0.85  # 95 % is expected; 30 tables have less than this once in forty times
     assert sum(map(bool, named)) >= len(named) / 2  # a comparison that names nobody would never be wrong

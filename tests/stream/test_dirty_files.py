@@ -146,10 +146,6 @@ DIRTY = (
 )
 
 
-def written(dirty: Dirty, folder) -> str:
-    return tabular.text(folder / f"dirty{dirty.ending}", dirty.content)
-
-
 def source_of(dirty: Dirty, path: str):
     return open_source(path, encoding=dirty.encoding)
 
@@ -179,7 +175,7 @@ def train_on_the_command_line(done, dirty: Dirty, path: str, model: str, status:
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if not dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_are_read_as_they_are_meant(done, tmp_path, dirty):
-    model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
+    model, path = str(tmp_path / "m.model"), tabular.text(tmp_path / f"dirty{dirty.ending}", dirty.content)
     types, bad = plan_of(dirty).column_types, BadRows(skip=True)
     [chunk] = source_of(dirty, path).chunks(bad=bad, named={"y"})
     encoder = source_of(dirty, path).encoder(chunk, "y", column_types=types)
@@ -203,7 +199,7 @@ def test_dirty_files_are_read_as_they_are_meant(done, tmp_path, dirty):
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(done, tmp_path, dirty):
-    path = written(dirty, tmp_path)
+    path = tabular.text(tmp_path / f"dirty{dirty.ending}", dirty.content)
     with pytest.raises(TunefreeError) as raised:
         tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
     assert dirty.error in as_options(str(raised.value)) and "--" not in str(raised.value)

@@ -17,8 +17,7 @@ from .tabular import text
 
 LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
-LINES = [f"age:{age}\tjob:{job}\trich:{rich}" for age, job, rich in PEOPLE]
-CONTENT = "\n".join(LINES) + "\n"
+CONTENT = "".join(f"age:{age}\tjob:{job}\trich:{rich}\n" for age, job, rich in PEOPLE)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def objects(n, seed):
 
 @pytest.fixture(scope="module")
 def encoder():
-    """What has learned some rows, at last with another column, and is not changed."""
+    """An encoder that learned some rows, at last with another column, and that no test changes."""
     encoder = encoder_of(objects(N, 0))
     encoded(encoder, objects(9, 1), BadRows(), True)
     return encoder

@@ -192,8 +192,6 @@ COLUMNS = {"n": [1.0, None, 3.0, 4.0, 5.0], "s": ["a", "b", None, "a", "c"], "i"
 
 
 class OnlyStream:
-    """Nothing but the interface."""
-
     def __init__(self, table):
         self.table = table
 

@@ -185,13 +185,12 @@ def test_units_of_features_are_free(exponents):
     assert other.regret(scaled) == pytest.approx(one.regret(u))
 
 
-REGRESSIONS = [losses.Square(), losses.Absolute(), losses.power_loss(1.5), losses.huber(1.0)]
 extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_from([0.0, 1e300, -1e300, 5e-324, 1e-300]))
 
 
 @given(
     data=st.lists(st.tuples(extreme, extreme, extreme, st.sampled_from([1.0, 1e-300, 1e300])), min_size=1, max_size=6),
-    loss=st.sampled_from(REGRESSIONS),
+    loss=st.sampled_from([losses.Square(), losses.Absolute(), losses.power_loss(1.5), losses.huber(1.0)]),
 )
 def test_finite_for_any_numbers(data, loss):
     X, y, predictions, weight = (np.array(column) for column in zip(*data, strict=True))

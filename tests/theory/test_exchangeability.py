@@ -12,12 +12,6 @@ from tunefree.theory.column_changes import FEWEST, MISSING, TARGET, Bin, compare
 from tunefree.theory.exchangeability import LEVEL, MOST_SPACED, TargetSample, log_fortunes
 
 
-def finding(targets, numbers=False):
-    sample = TargetSample(numbers)
-    sample.add(np.asarray(targets))
-    return sample.finding()
-
-
 @pytest.mark.parametrize(
     "targets", [[0, 0, 1, 1, 1], [0, 1, 2, 2, 3], [0, 0, 0, 0, 1], [0, 0, 0], [0], [0, 1, 0, 1, 0, 1]]
 )
@@ -41,8 +35,10 @@ RANDOM = {
 @pytest.mark.parametrize("kind", RANDOM)
 def test_false_alarms_are_rarer_than_the_level(kind):
     numbers, draw = RANDOM[kind]
-    rng = np.random.default_rng(0)
-    logs = np.array([finding(draw(rng), numbers).log_evidence for _ in range(400)])
+    rng, samples = np.random.default_rng(0), [TargetSample(numbers) for _ in range(400)]
+    for sample in samples:
+        sample.add(draw(rng))
+    logs = np.array([sample.finding().log_evidence for sample in samples])
     assert not (logs >= -math.log(LEVEL)).any()
     for level in (0.3, 0.1, 0.05):
         most = 400 * level + 3 * math.sqrt(400 * level)

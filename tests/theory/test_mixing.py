@@ -74,17 +74,17 @@ def test_no_stream_is_found_that_beats_the_theorem_of_mixing(kind, seed, n, nois
 @pytest.mark.parametrize("kind", ["two", *LOSSES])
 def test_an_adversary_does_not_beat_the_theorem_of_mixing(kind):
     """It chooses the target that the mixture predicts worst, or at which it is worse than the base by most."""
-    rng, options = np.random.default_rng(0), (0.0, 1.0)
+    rng = np.random.default_rng(0)
     for greedy in (True, False):
         mixture, members, targets = Mixture(2, *of_kind(kind)), [], []
         for t in range(150):
             row = log_softmax(rng.normal(size=(1, 2, 2)) * 3.0) if kind == "two" else rng.normal(size=(1, 2, 1))
             mixed, base = mixture.learn(row, np.zeros(1), np.zeros(1))[0], mixture.mean(row)[0]
-            signs = options if kind == "two" else (-(1.05**t), 0.0, 1.05**t)
-            signs = (1.05**-t, 1.0, 1.05**t) if kind in OF_RATES else signs
-            scores = [loss_of(kind, y, mixed) - (0.0 if greedy else loss_of(kind, y, base)) for y in signs]
+            options = (0.0, 1.0) if kind == "two" else (-(1.05**t), 0.0, 1.05**t)
+            options = (1.05**-t, 1.0, 1.05**t) if kind in OF_RATES else options
+            scores = [loss_of(kind, y, mixed) - (0.0 if greedy else loss_of(kind, y, base)) for y in options]
             members.append(row)
-            targets.append(float(signs[int(np.argmax(scores))]))
+            targets.append(options[int(np.argmax(scores))])
             mixture.learn(row, np.array(targets[-1:]), np.ones(1))
         Run(kind, np.concatenate(members), np.array(targets), np.ones(150)).check()
 

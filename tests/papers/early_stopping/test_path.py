@@ -254,7 +254,6 @@ MODELS = {
     "few rows": (Classifier(), (WINE[0][50:70], WINE[1][50:70])),
     "rows as they are": (Classifier(standardize=False, eta="theory"), WINE),
 }
-ITERATIONS = 23
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -262,7 +261,7 @@ ITERATIONS = 23
 def test_an_estimator_comes_back_the_same_to_the_bit(case, form, tmp_path):
     model, (X, y) = MODELS[case]
     rows = form(np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0))
-    estimator = model.set_params(max_iter=ITERATIONS).fit(rows, y)
+    estimator = model.set_params(max_iter=23).fit(rows, y)
     back = saved(estimator, tmp_path)
     assert type(back) is type(estimator) and back.get_params() == estimator.get_params()
     arrays, _ = storage.load(tmp_path / "m")

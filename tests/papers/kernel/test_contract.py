@@ -87,7 +87,6 @@ def test_the_page_on_adding_a_kernel_runs_as_it_stands():
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0
 
 
-RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
 by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
@@ -115,7 +114,7 @@ def test_rows_are_points_with_their_norms(kind, name):
 )
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     rng, X = np.random.default_rng(seed), drawn(seed, 80, 5).X
-    rows = points(KINDS[kind](X), RBF)
+    rows = points(KINDS[kind](X), kernel_of("rbf", 0.5))
     store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
         which = np.sort(rng.permutation(80)[:piece])
