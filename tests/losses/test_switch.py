@@ -91,7 +91,7 @@ def drawn(objective, n_outputs, n_rows=120):
 
 
 def answers_of(function, objective, n_outputs):
-    """The rows of some hostile streams, all answers of an objective's functions to them, and its numbers after these."""
+    """The rows of some hostile streams, what an objective answers to them, and its numbers after these."""
     rows, after = drawn(objective, n_outputs), []
     n, width = rows[-1].shape
     scales, answers = np.empty((n, 3)), np.full((n, 3, width), 7.0)
