@@ -68,6 +68,11 @@ def as_sparse(X):
     return words(X)._replace(constant=0.0)
 
 
+def one_hot(features, d):
+    """Columns (n, d) of zeros and ones that say which features, from 1 on, each row has; 0 stands for none."""
+    return (features[:, :, None] == 1 + np.arange(d)).any(axis=1).astype(float)
+
+
 def as_table(X):
     """The rows as a table: the first half of the columns as numbers, the rest as words."""
     half = X.shape[1] // 2

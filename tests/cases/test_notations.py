@@ -16,8 +16,7 @@ from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, encoded, in_its_notation
 from tunefree.workflows.columns import columns
 
-RNG = np.random.default_rng(7)
-VALUES = np.round(RNG.normal(0.0, 9000.0, 60), 2).tolist()
+VALUES = np.round(np.random.default_rng(7).normal(0.0, 9000.0, 60), 2).tolist()
 SIZES = [abs(value) for value in VALUES]
 
 
@@ -76,8 +75,6 @@ DATES = {
     "as logs have it": lambda t: f"{t:%d/%b/%Y:%H:%M:%S} +0000",
     "with fractions": lambda t: f"{t:%d.%m.%Y %H:%M:%S}.250",
 }
-
-
 FORMATS = ("csv", "jsonl", "parquet")
 
 

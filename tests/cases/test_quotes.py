@@ -89,10 +89,10 @@ def test_rows_between_two_stray_quotes_are_told(tmp_path, place):
     assert oddities == [(20, 6)] or (place == 0 and tally.count)
 
 
-def test_texts_of_several_lines_are_not_taken_for_rows(tmp_path):
-    rows = [f'{k}.5,"Dear all, this is\nthe letter, of day {k}",no' for k in range(N)]
-    records, tally = read(tmp_path, [HEADER, *rows])
-    assert len(records) == N and not tally.oddities
+@pytest.mark.parametrize("part", ["Dear all, this is\nthe letter, of the day", "C:\\parts\\"])
+def test_texts_of_several_lines_are_not_taken_for_rows_and_paths_that_end_in_a_backslash_for_escapes(tmp_path, part):
+    records, tally = read(tmp_path, [HEADER, *(f'"{k}.5","{part}","no"' for k in range(N))])
+    assert [record[1] for record in records] == [part] * N and not tally.oddities
 
 
 @pytest.mark.parametrize("field", [r"say \"yes\"", r"\"yes\", he said", r"6\", 7\"", r"a \\"])
@@ -104,13 +104,11 @@ def test_backslashes_before_quotes_keep_them(tmp_path, field):
     assert bool(tally.oddities) == (r"\"" in field)
 
 
-ESCAPED = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
-
-
 @pytest.mark.parametrize(("escape", "part"), [(None, '6" pipe'), ("backslash", '6" pipe'), ("quote", '6\\ pipe"')])
 def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape, part):
     path, bad = tmp_path / "a.csv", BadRows()
-    path.write_text("\n".join(ESCAPED) + "\n")
+    lines = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
+    path.write_text("\n".join(lines) + "\n")
     (chunk,) = tunefree.open_source(path, escape=escape).chunks(bad=bad)
     assert set(chunk.data["part"].to_pylist()) == {part}
     remedies = [note.remedy for note in bad.tally.oddities]
@@ -118,8 +116,3 @@ def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape
     options = ["--escape", escape] if escape else []
     status, output, errors = run("train", path, "-t", "ok", "-o", tmp_path / "m", *options)
     assert not status and ("--escape quote reads backslashes as letters" in output + errors) == (escape is None)
-
-
-def test_paths_that_end_in_a_backslash_are_no_escapes(tmp_path):
-    records, tally = read(tmp_path, [HEADER, *(f'"{k}","C:\\parts\\","no"' for k in range(N))])
-    assert {record[1] for record in records} == {"C:\\parts\\"} and not tally.oddities

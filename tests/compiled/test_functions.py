@@ -30,23 +30,18 @@ SHRINK = 0.5
 
 
 class Block(NamedTuple):
-    """A record of arrays and a number."""
-
     values: Annotated[np.ndarray, "float64[rows, columns]"]
     codes: Annotated[np.ndarray, "int32[rows]"]
     factor: float
 
 
 class Sums(State):
-    """A state."""
-
     totals = per_coordinate("sums")
     counts = per_feature("rows")
     shrink = setting(1.0, "factor")
 
 
 def shrunk(number):
-    """A helper that compiled functions call."""
     return SHRINK * number
 
 
@@ -68,7 +63,6 @@ ADD = Compiled(add, states={"state": Sums})
 
 
 def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -> None:
-    """Add the roots of rows."""
     for i in range(len(steps)):
         for k in range(steps.shape[1]):
             state.totals[i, k] += math.sqrt(steps[i, k])
@@ -76,7 +70,7 @@ def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for machine code of a test's own."""
+    """A folder for the machine code of one test."""
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path))
     return tmp_path
 
@@ -297,7 +291,6 @@ def halve(number: float, halves: Annotated[np.ndarray, "float64[n]"]) -> float:
 def sum_halves(
     numbers: Annotated[np.ndarray, "float64[rows]"], halves: Annotated[np.ndarray, "float64[rows, n]"]
 ) -> float:
-    """The sum of halves."""
     total = 0.0
     for i in range(len(numbers)):
         total += halve(numbers[i], halves[i])
@@ -319,7 +312,6 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
 
 
 def write_beyond(numbers: Annotated[np.ndarray, "float64[n]"]) -> None:
-    """Write behind the end of an array."""
     numbers[len(numbers)] = 1.0
 
 

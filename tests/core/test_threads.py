@@ -48,21 +48,19 @@ def test_work_beside_is_in_another_thread_unless_there_is_one_alone():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has a priority")
 def test_threads_that_work_for_one_of_lower_priority_have_it_too():
-    def priorities():
-        with at_most(2):
-            return priority(), beside(priority).result()
-
     def priority():
         return os.getpriority(os.PRIO_PROCESS, 0)
 
-    def lower():
-        lower_priority()
-        return priorities()
+    def priorities(lower):
+        if lower:
+            lower_priority()
+        with at_most(2):
+            return priority(), beside(priority).result()
 
     usual = priority()
     with ThreadPoolExecutor(1) as executor:
-        assert executor.submit(lower).result() == (min(usual + LOWER, 19),) * 2
-    assert priorities() == (usual, usual)
+        assert executor.submit(priorities, True).result() == (min(usual + LOWER, 19),) * 2
+    assert priorities(False) == (usual, usual)
 
 
 class Asked(Exception):

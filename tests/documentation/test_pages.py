@@ -1,6 +1,5 @@
 """The documentation: links lead somewhere, what it names exists, and every block of code runs."""
 
-import os
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MOST_WORDS = 22_000  # of all documents; a page that grows takes its words from another one
 MOST_OF_THE_ARCHITECTURE = 1_040
+PAGES = list(DOCS.rglob("*.md"))
 GENERATED = ("reference/python.md", "reference/commands.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 EXECUTED = (
@@ -35,17 +35,13 @@ EXECUTED = (
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
 
 
-def pages():
-    return list(DOCS.rglob("*.md"))
-
-
 def anchors(path):
     """The anchors of the headings of a page, as MkDocs makes them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text in headings}
 
 
-@pytest.mark.parametrize("path", [*pages(), ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
     for link in LINK.findall(path.read_text()):
         if link.startswith(("http:", "https:")):
@@ -67,7 +63,7 @@ def test_functions_that_documents_name_exist():
 
 
 def test_documents_stay_within_their_words():
-    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *pages()]
+    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
     words = {str(path.relative_to(ROOT)): len(path.read_text().split()) for path in documents}
     assert sum(words.values()) <= MOST_WORDS, words
     assert words["docs/architecture.md"] <= MOST_OF_THE_ARCHITECTURE
@@ -90,18 +86,23 @@ def test_options_that_pages_name_exist():
 
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
-    for path in pages():
+    for path in PAGES:
         assert str(path.relative_to(DOCS)) in navigation
 
 
-def test_the_site_is_built_without_a_warning(tmp_path):
-    """In its quick form: no page is executed."""
+def built_site(folder):
+    """Build the site without a warning."""
     pytest.importorskip("material")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path / "site"]
-    environment = os.environ | {"TUNEFREE_SITE": "quick"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder / "site"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    reference = tmp_path / "site" / "reference"
+    return folder / "site"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path, monkeypatch):
+    """In its quick form: no page is executed."""
+    monkeypatch.setenv("TUNEFREE_SITE", "quick")
+    reference = built_site(tmp_path) / "reference"
     assert 'id="tunefree-serve"' in (reference / "commands.html").read_text()
     assert 'id="tunefreeclassifier"' in (reference / "python.html").read_text()
 

@@ -1,16 +1,13 @@
 """The site as it is built: no warning, no network, valid, and as a person sees it on wide and narrow screens."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.browsing import browser, invalid, said, show, violations  # noqa: F401 - a fixture
+from tests.documentation.test_pages import built_site
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 BLANK = """
 return [...document.querySelectorAll('img')].filter(image => image.getAttribute('src') && image.naturalWidth < 2)
   .map(image => image.getAttribute('src'));
@@ -24,12 +21,7 @@ return document.documentElement.scrollWidth > document.documentElement.clientWid
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pytest.importorskip("material")
-    folder = tmp_path_factory.mktemp("site") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return built_site(tmp_path_factory.mktemp("site"))
 
 
 def test_the_site_needs_no_network(site):

@@ -14,8 +14,9 @@ import scipy.sparse
 
 import tunefree
 from tests.frames import mixed_frame, strange_frame
+from tests.stream.tabular import chunk_of
 from tunefree import ModelError, OnlineClassifier, OnlineRegressor, TuneFreeClassifier, TuneFreeRegressor
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import BadRows
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -23,8 +24,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.filterwarnings("ignore::tunefree.DataWarning")
 
 NEAR = 1e-5
-
-
 X, NEW = mixed_frame(400, 0), strange_frame(60)
 SCORE = np.nan_to_num(X["x"]) + 1.5 * (X["letter"] == "a") - (X["z"] > 25) + X["town"].str.len() / 4
 NOISY = (SCORE + np.random.default_rng(2).logistic(size=len(X))).to_numpy()
@@ -51,8 +50,6 @@ MODELS = {
 
 @pytest.fixture
 def session_of(tmp_path):
-    """What makes a session of ONNX Runtime of a model."""
-
     def session(model, path=tmp_path / "exported.onnx"):
         with warnings.catch_warnings(action="ignore", category=tunefree.DataWarning):
             model.export(path)
@@ -97,7 +94,7 @@ def contexts_of(model, rows):
     pool = trained.model.pool
     if pool is None:
         return np.ones(len(rows), bool)
-    chunk = Chunk(pa.RecordBatch.from_pandas(rows, preserve_index=False), "", 1, Position())
+    chunk = chunk_of(pa.RecordBatch.from_pandas(rows, preserve_index=False))
     block = trained.encoder.encode(chunk, False, BadRows()).rows
     return pool.recognised(block, pool.members.matrix(block))[1] == pool.contexts.index(pool.context)
 
@@ -111,8 +108,7 @@ def test_a_file_predicts_like_the_model(name, session_of, tmp_path):
         model.save(tmp_path / "small.model", only_for_prediction=True)
         small = tunefree.load(tmp_path / "small.model")
         check_same(session_of(small), small, NEW, **options)
-        sizes = [(tmp_path / file).stat().st_size for file in ("exported.onnx", "small.model")]
-        assert sizes[0] < 1.5 * sizes[1]
+        assert (tmp_path / "exported.onnx").stat().st_size < 1.5 * (tmp_path / "small.model").stat().st_size
 
 
 def test_columns_of_any_name_and_number(session_of):

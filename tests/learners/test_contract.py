@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.contracts import naive_curvature, naive_slope, run, uncompile, weights
 from tests.extending import as_before, run_page
-from tests.strategies import KINDS, Stream, as_dense, as_sparse, streams
+from tests.strategies import KINDS, Stream, as_dense, as_sparse, one_hot, streams
 from tunefree import learners, losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
@@ -129,14 +129,8 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
         steepest.append(max(bound, np.abs(steep).max()))
         return weight[t] * (np.clip(steep, -bound, bound) if clips else steep)
 
-    class Bounds:  # of each round, known when it comes
-        def __getitem__(self, t):
-            if t >= 60:
-                raise IndexError
-            return weight[t] * (max(steepest[t], 1e-150) if clips else 1.0)
-
-    bounds = Bounds() if clips else weight
-    expected, _ = TWINS[name](X, square_slope, n_outputs, bounds)
+    bounds = (weight[t] * max(steepest[t], 1e-150) for t in range(60))  # of each round, known when it comes
+    expected, _ = TWINS[name](X, square_slope, n_outputs, bounds if clips else weight)
     member = Member(Setting(name, known_dimension(name, 4), "raw"), False, 5, n_outputs, SQUARE)
     margins = run(member.state, member.objective, as_dense(X), y, weight, n_outputs)[2]
     np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
@@ -145,9 +139,8 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
 @by_learner
 @given(stream=streams(kinds=("logistic", "multinomial")))
 def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
-    results = {kind: predicted(name, stream, block(stream.X)) for kind, block in KINDS.items()}
-    np.testing.assert_array_equal(results["dense"], results["sparse"])
-    np.testing.assert_array_equal(results["dense"], results["table"])
+    dense, *others = (predicted(name, stream, block(stream.X)) for block in KINDS.values())
+    np.testing.assert_array_equal(others, [dense] * 2)
 
 
 @by_learner
@@ -155,9 +148,7 @@ def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (200, 3))
     features = np.where(codes > 0, codes - 1 + np.array([1, 5, 9]), 0)
-    X = np.zeros((200, 12))
-    for i, j in zip(*np.nonzero(features), strict=True):
-        X[i, features[i, j] - 1] = 1.0
+    X = one_hot(features, 12)
     stream = Stream(X, rng.choice([-1.0, 1.0], 200), np.ones(200), 1, LOGISTIC)
     one = predicted(name, stream, rows.table(np.zeros((200, 0)), [], features))
     other = predicted(name, stream, rows.dense(X))
@@ -167,14 +158,12 @@ def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
 @by_learner
 @given(stream=streams(kinds=("logistic", "multinomial")), cut=st.integers(0, 40))
 def test_batch_cuts_do_not_matter(name, stream, cut):
-    d, of_stream = stream.X.shape[1], (as_sparse(stream.X), *stream[1:4])
-    whole, parts = (
-        run(averaged_if_possible(name, d + 1, stream.n_outputs), stream.objective, *of_stream, cuts)
-        for cuts in ((), (min(cut, len(stream.X)),))
-    )
-    np.testing.assert_array_equal(whole[2], parts[2])
-    for left, right in zip(weights(whole[0], d), weights(parts[0], d), strict=True):
-        np.testing.assert_array_equal(left, right)
+    d, results = stream.X.shape[1], []
+    for cuts in ((), (min(cut, len(stream.X)),)):
+        state = averaged_if_possible(name, d + 1, stream.n_outputs)
+        state, _, margins, _ = run(state, stream.objective, as_sparse(stream.X), *stream[1:4], cuts)
+        results.append((margins, *weights(state, d)))
+    np.testing.assert_equal(*results)
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_scale_of != "nothing"])
@@ -213,18 +202,11 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
 @by_averageable_learner
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
 def test_average_is_the_mean_of_the_iterates(name, stream):
-    with pytest.MonkeyPatch.context() as patch:
-        if name in IN_PYTHON:
-            uncompile(patch)
-        check_average(name, stream)
-
-
-def check_average(name, stream):
     d = stream.X.shape[1]
     state = averaged(ALL[name])(d + 1, stream.n_outputs)
     X, objective = as_sparse(stream.X), stream.objective
     entries = rows.entries_of(X)
-    total, sizes = np.zeros((d, stream.n_outputs)), np.zeros((d, stream.n_outputs))
+    total, sizes = np.zeros((2, d, stream.n_outputs))
     for i in range(len(stream.X)):
         # The iterate of round i is the one that predicted: it knows row i but not its label.
         learner = iterate_of(state)
@@ -233,7 +215,10 @@ def check_average(name, stream):
         iterate = naive.over(values, units[:, None])
         total, sizes = total + iterate, sizes + np.abs(iterate)
         row = rows.part(X, i, i + 1), stream.y[i : i + 1], np.ones(1)
-        state, objective, _, _ = run(state, objective, *row, stream.n_outputs)
+        with pytest.MonkeyPatch.context() as patch:
+            if name in IN_PYTHON:
+                uncompile(patch)
+            state, objective, _, _ = run(state, objective, *row, stream.n_outputs)
     values, units = weights(state, d)
     largest = np.abs(stream.X).max(0)[:, None]
     mean = naive.over(values, units[:, None])
@@ -286,8 +271,7 @@ def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-span, span + 1, (30, 3))
     y = rng.normal(size=30) * 10.0 ** rng.integers(-span, span + 1, 30).astype(float)
-    objective = Objective("regression", {"square": losses.Square(), "absolute": losses.Absolute()}[kind])
-    weight = 10.0 ** rng.uniform(-3, 3, 30)
+    objective, weight = Objective("regression", losses.loss_of("regression", kind)), 10.0 ** rng.uniform(-3, 3, 30)
     state, _, predictions, row_losses = run(ALL[name](4), objective, rows.dense(X), y, weight, 1)
     for array in (predictions, row_losses, *weights(state, 3)):
         assert np.isfinite(array).all()
@@ -309,8 +293,7 @@ def test_uncompiled_gives_the_same_bits(name, n_outputs, monkeypatch):
         predictions = run(state, objective, as_dense(X), y, weight, n_outputs)[2]
         results.append((predictions, *weights(state, 5), *state.arrays().values()))
         uncompile(monkeypatch)
-    for compiled, uncompiled in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, uncompiled)
+    np.testing.assert_equal(*results)
 
 
 def test_every_learner_has_a_twin():

@@ -22,11 +22,10 @@ from tunefree.pool import passes
 
 ALL = {name: learners.ALL[name] for name in naive.ALL}
 CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]
-INDICES = np.arange(4, dtype=np.uint32)
 
 
 def row_of(*values):
-    return Row(INDICES, np.array([1.0, *values]))
+    return Row(np.arange(4, dtype=np.uint32), np.array([1.0, *values]))
 
 
 def learn(state, gradients):
@@ -80,9 +79,8 @@ def test_chosen_features_are_mirrored_and_no_others(name):
 def test_a_late_output_of_newton_steps_learns():
     state = learned(partial(Newton, variance=3.0)).with_outputs(3, first=1)
     assert np.diagonal(state.covariance[2]).tolist() == [3.0] * 4
-    gradients = np.tile([0.0, 0.0, 0.5], (5, 1))
     before = margins_of(state)
-    after = margins_of(learn(state, gradients))
+    after = margins_of(learn(state, np.tile([0.0, 0.0, 0.5], (5, 1))))
     assert after[2] != 0.0 and after[0] == before[0]
 
 
@@ -91,10 +89,8 @@ N_ROWS, N_OUTPUTS, N_FEATURES = 12, 10, 401
 
 def among_others(numbers):
     """The numbers, followed in memory by others that are not numbers."""
-    memory = np.full(numbers.size + N_FEATURES**2, np.nan)
-    view = memory[: numbers.size].reshape(numbers.shape)
-    view[...] = numbers
-    return view
+    memory = np.append(numbers, np.full(N_FEATURES**2, np.nan))
+    return memory[: numbers.size].reshape(numbers.shape)
 
 
 def newton_learned(state):
@@ -131,21 +127,18 @@ def test_adam_makes_up_for_all_steps_that_a_weight_has_missed(settings_of_adam):
     weight = np.where(rng.random(3000) < 0.1, 0.0, 1.0)
     weight[[0, 5, 6, 40, 41, 100, 1500, 2500]] = 1.0
     kept = weight > 0
-    results = []
-    for block in KINDS.values():
-        state = Adam(5, **settings_of_adam)
-        margins = run(state, LOGISTIC, block(X), y, weight, 1)[2]
-        results.append((margins, weights(state, 4)[0]))
-    for margins, last in results[1:]:
-        np.testing.assert_array_equal(margins, results[0][0])
-        np.testing.assert_array_equal(last, results[0][1])
 
     def slope(t, m):
         return -y[kept][t] * expit(-y[kept][t] * m)
 
     expected, last = naive.adam(X[kept], slope, 1, weight[kept], **settings_of_adam)
-    np.testing.assert_allclose(results[0][0][kept], expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(results[0][1], last, rtol=1e-9, atol=1e-12)
+    results = []
+    for block in KINDS.values():
+        state = Adam(5, **settings_of_adam)
+        results.append((run(state, LOGISTIC, block(X), y, weight, 1)[2], weights(state, 4)[0]))
+        np.testing.assert_allclose(results[-1][0][kept], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(results[-1][1], last, rtol=1e-9, atol=1e-12)
+        np.testing.assert_equal(results[-1], results[0])
 
 
 def test_reading_adams_weights_changes_nothing():

@@ -100,24 +100,24 @@ def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
     assert left <= loss.slope(y, p) + 1e-12
 
 
-KINKS = [
-    (losses.Hinge(), 1.0, 1.0, -1.0),
-    (losses.Hinge(), -1.0, -1.0, 0.0),
-    (losses.Hinge(), -1.0, -0.999, 1.0),
-    (losses.Absolute(), 2.0, 2.0, -1.0),
-    (losses.power_loss(1.0), 2.0, 2.0, -1.0),
-    (losses.power_loss(2.0), 2.0, 2.0, 0.0),
-    (losses.quantile(0.75), 2.0, 2.0, -0.75),
-    (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
-    (losses.epsilon_insensitive(0.5), 2.0, 2.75, 1.0),
-    (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
-    (losses.epsilon_insensitive(0.0), 2.0, 2.0, -1.0),
-    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
-    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
-]
-
-
-@pytest.mark.parametrize(("loss", "y", "p", "left"), KINKS)
+@pytest.mark.parametrize(
+    ("loss", "y", "p", "left"),
+    [
+        (losses.Hinge(), 1.0, 1.0, -1.0),
+        (losses.Hinge(), -1.0, -1.0, 0.0),
+        (losses.Hinge(), -1.0, -0.999, 1.0),
+        (losses.Absolute(), 2.0, 2.0, -1.0),
+        (losses.power_loss(1.0), 2.0, 2.0, -1.0),
+        (losses.power_loss(2.0), 2.0, 2.0, 0.0),
+        (losses.quantile(0.75), 2.0, 2.0, -0.75),
+        (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
+        (losses.epsilon_insensitive(0.5), 2.0, 2.75, 1.0),
+        (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
+        (losses.epsilon_insensitive(0.0), 2.0, 2.0, -1.0),
+        (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
+        (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
+    ],
+)
 def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
     assert loss.left_slope(y, p) == left
 

@@ -33,12 +33,9 @@ def test_it_is_half_the_deviance_of_scikit_learn(loss, y, eta):
 @given(y=target, eta=logarithm, exposure=st.floats(0.01, 50.0))
 def test_an_offset_is_a_rate_with_a_weight(loss, y, eta, exposure):
     (rate,), (weight,) = as_rates(loss, np.array([y]), np.ones(1), np.array([exposure]))
-    of_rate = weight * loss.value(rate, eta)
-    assert of_rate == pytest.approx(loss.value(y, eta + math.log(exposure)), rel=1e-7, abs=1e-9 * (1 + y))
-    for name in ("slope", "curvature"):
-        derivative = getattr(loss, name)
-        expected = derivative(y, eta + math.log(exposure))
-        assert weight * derivative(rate, eta) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + y))
+    for function, rel in ((loss.value, 1e-7), (loss.slope, 1e-9), (loss.curvature, 1e-9)):
+        expected = function(y, eta + math.log(exposure))
+        assert weight * function(rate, eta) == pytest.approx(expected, rel=rel, abs=1e-9 * (1 + y))
 
 
 @each_loss

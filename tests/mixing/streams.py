@@ -1,6 +1,9 @@
 """Streams of members' predictions that tests of mixing share."""
 
+from functools import partial
+
 import numpy as np
+from scipy import special
 
 from tunefree.losses import Tweedie, loss_of
 
@@ -9,11 +12,7 @@ LOSSES = {name: loss_of("regression", name) for name in ("square", "absolute", "
 LOSSES |= {name: loss_of("regression", name) for name in ("poisson", "gamma", "tweedie:1.5")}
 CLASSES = {"two": 2, "three": 3, "many": 26, "more than have biases": 66}
 KINDS = [*CLASSES, *LOSSES]
-
-
-def log_softmax(z):
-    z = z - z.max(-1, keepdims=True)
-    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+log_softmax = partial(special.log_softmax, axis=-1)
 
 
 def of_kind(kind):

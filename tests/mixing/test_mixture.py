@@ -55,8 +55,7 @@ def test_it_does_not_matter_how_rows_come_in_batches(kind, cuts):
 def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
     members, y, weight = stream(kind, 300, 9)
     mixture, _ = learned(kind, members[:150], y[:150], weight[:150])
-    other = mixture_of(kind)
-    restored(other, "", *copy.deepcopy(mixture.save_state()))
+    other = restored(mixture_of(kind), "", *copy.deepcopy(mixture.save_state()))
     assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
     for each in (Mixture.predict, Mixture.mean):
         assert np.array_equal(each(mixture, members), each(other, members))
@@ -154,9 +153,8 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
 @pytest.mark.parametrize(("kind", "growth"), [("three", 0.0), *((kind, 0.02) for kind in KINDS)])
 def test_the_compiled_rule_equals_its_twin(kind, growth):
     members, y, weight = stream(kind, 300, 1, growth)
-    mixture, twin = Mixture(N_MEMBERS, *of_kind(kind)), twin_of(N_MEMBERS, *of_kind(kind))
-    expected = run(twin, members, y, weight)
-    assert mixture.learn(members, y, weight) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+    (mixture, mixed), twin = learned(kind, members, y, weight), twin_of(N_MEMBERS, *of_kind(kind))
+    assert mixed == pytest.approx(run(twin, members, y, weight), rel=1e-6, abs=1e-7)
     for compiled, plain in ((mixture.base, twin.base), (mixture.top, twin.top)):
         assert compiled.weights == pytest.approx(plain.w, rel=1e-6, abs=1e-12)
         assert compiled.means == pytest.approx(plain.means, rel=1e-6, abs=1e-12)

@@ -28,22 +28,18 @@ def texts(display):
     return "\n".join(text.get_text() for text in display.axes_.texts)
 
 
-def slope(line):
-    x, y = (np.log(values) for values in line.get_data())
-    return (y[-1] - y[0]) / (x[-1] - x[0])
-
-
 class Remembering(LinearRegression):
-    """Keeps what it was given."""
+    """Keeps the numbers of the rows that it learns and predicts."""
 
-    seen: tuple = ()
+    learned: tuple = ()
+    predicted: tuple = ()
 
     def fit(self, X, y):
-        type(self).seen += (X[:, 0].copy(),)
+        type(self).learned += (X[:, 0].astype(int),)
         return super().fit(X, y)
 
     def predict(self, X):
-        type(self).seen += (X[:, 0].copy(),)
+        type(self).predicted += (X[:, 0].astype(int),)
         return super().predict(X)
 
 
@@ -51,9 +47,8 @@ def test_values_are_those_computed_by_hand():
     rows = np.arange(100.0)
     X, y = np.stack([rows, np.cos(rows)], axis=1), np.sin(rows)
     display = drawn(Remembering(), (X, y), sizes=[20, 5, 60], test_fraction=0.3, random_state=3)
-    seen = [part.astype(int) for part in Remembering.seen]
+    fits, tests = Remembering.learned, Remembering.predicted
     assert display.sizes.tolist() == [5, 20, 60]
-    fits, tests = seen[::2], seen[1::2]
     assert [len(part) for part in fits] == [5, 5, 20, 20, 60, 60]
     errors = np.empty((3, 2))
     for i in range(3):
@@ -95,7 +90,8 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
     rows, rate = display.rate_line_.get_data()
     assert (rows[-1], rate[-1]) == pytest.approx((270, display.line_.get_ydata()[-1]))
     logarithm = math.log(math.log(270) / math.log(30)) / math.log(9) if expected.logarithm else 0.0
-    assert slope(display.rate_line_) == pytest.approx(logarithm - expected.rate)
+    slope = math.log(rate[-1] / rate[0]) / math.log(rows[-1] / rows[0])
+    assert slope == pytest.approx(logarithm - expected.rate)
     label = texts(display)
     assert f"rate $n^{{-{expected.rate:.2g}}}$" in label and "up to a constant" in label
     assert ("ln" in label) == expected.logarithm and f"excess {model.loss} risk" in label

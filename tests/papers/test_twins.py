@@ -5,6 +5,7 @@ function stored as it is, from the text of the papers.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def one_hot(seed):
 
 def hostile(seed):
     X, y = dense(seed)
-    return X * 10.0 ** np.array([-90.0, -3.0, 8.0, 70.0]), y
+    return X * 10.0 ** np.array([-70.0, -3.0, 8.0, 70.0]), y  # whose squares are within the range of the twin
 
 
 DATA = {"dense": dense, "sparse": sparse, "one-hot": one_hot, "hostile": hostile}
@@ -78,8 +79,6 @@ def test_linear_algorithms_equal_their_papers(name, kind):
         pytest.skip("not invariant")
     X, y = DATA[kind](0)
     algorithm, function, settings = ALL[name]
-    if kind == "hostile":  # squares of these are within the range of the twin
-        X = X * 10.0 ** np.array([20.0, 0.0, 0.0, 0.0])
     result = play(algorithm, X, y)
     margins, weights = twin(function, X, y, loss_of("classification", "logistic"), **settings)
     np.testing.assert_allclose(result.predictions, margins[:, 0], **EXACT)
@@ -99,17 +98,11 @@ def test_several_outputs_are_learned_as_appendix_g_has_them(name):
     np.testing.assert_allclose(result.weights, weights, **EXACT)
 
 
-UNITS = {"smoothed-hinge": 2.0, "square": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("name", "loss", "unit"),
-    [
-        ("CoCoBOriginal", "smoothed-hinge", 2.0),
-        *((name, *unit) for name in ("ScInOL1", "ScInOL2", "Kotlowski") for unit in UNITS.items()),
-    ],
-)
+@pytest.mark.parametrize(("loss", "unit"), [("smoothed-hinge", 2.0), ("square", 1.0)])
+@pytest.mark.parametrize("name", ["ScInOL1", "ScInOL2", "Kotlowski", "CoCoBOriginal"])
 def test_slopes_are_in_units_of_the_lipschitz_constant_if_there_is_one(name, loss, unit):
+    if (name, loss) == ("CoCoBOriginal", "square"):
+        pytest.skip("it takes losses with such a constant only")
     X, y = dense(3, n=12)
     algorithm, function, settings = ALL[name]
     known = loss_of("classification", loss)
@@ -129,13 +122,12 @@ def kernel_of(name):
     return {"kernel": name, "gamma": 0.5 if name == "gaussian" else 1.0, "degree": 2}
 
 
-def functions_of(result, kernel):
+def functions_of(result):
     """Values on the rows of the last function and of the average."""
     return result.predict(result.X), result.predict(result.X, average=True)
 
 
 def unit_rows(kind):
-    """Rows of norm at most 1."""
     X, y = DATA[kind](4)
     return X / np.linalg.norm(X, axis=1).max(), y
 
@@ -162,8 +154,7 @@ def test_pistol_is_algorithm_3(kernel, kind, loss):
     known = loss_of("classification", loss)
     result = play(papers.PiSTOL(a=5.0, b=0.7, **kernel_of(kernel)), X, y, loss)
     twins = plain_pistol(GRAMS[kernel](X), lambda t, p: known.slope(y[t], p), 5.0, 0.7, known.lipschitz)
-    for ours, other in zip((result.predictions, *functions_of(result, kernel)), twins, strict=True):
-        np.testing.assert_allclose(ours, other, **EXACT)
+    np.testing.assert_allclose((result.predictions, *functions_of(result)), twins, **EXACT)
 
 
 def test_pistol_in_the_experiments_has_one_b_for_all_rounds():
@@ -191,23 +182,19 @@ def test_coordinate_pistol_is_appendix_a(kind):
 
 
 KERNEL_ALGORITHMS = {
-    "AveragedSGD": (lambda **k: papers.AveragedSGD(0.2, **k), naive.kernel_sgd, {"eta": 0.2}),
+    "AveragedSGD": (partial(papers.AveragedSGD, 0.2), naive.kernel_sgd, {"eta": 0.2}),
     "Perceptron": (papers.Perceptron, naive.kernel_perceptron, {}),
     "RegularizedSGD": (
-        lambda **k: papers.RegularizedSGD(0.05, 5.0, **k),
+        partial(papers.RegularizedSGD, 0.05, 5.0),
         naive.kernel_regularized_sgd,
         {"penalty": 0.05, "offset": 5.0},
     ),
     "OnlineRegularized": (
-        lambda **k: papers.OnlineRegularized(0.5, 0.5, 0.1, 0.25, **k),
+        partial(papers.OnlineRegularized, 0.5, 0.5, 0.1, 0.25),
         naive.kernel_online_regularized,
         {"eta": 0.5, "theta": 0.5, "penalty": 0.1, "kappa": 0.25},
     ),
-    "PiSTOL": (
-        lambda **k: papers.PiSTOL(a=0.5, b=2.0, normalised=True, **k),
-        naive.kernel_pistol,
-        {"a": 0.5, "b": 2.0},
-    ),
+    "PiSTOL": (partial(papers.PiSTOL, a=0.5, b=2.0, normalised=True), naive.kernel_pistol, {"a": 0.5, "b": 2.0}),
 }
 
 
@@ -224,7 +211,7 @@ def test_algorithms_of_any_kernel_equal_their_papers(name, kind, kernel):
     gram = GRAMS[kernel](X)
     margins, last, average = twin(function, gram, y, loss_of("classification", loss), **settings)
     np.testing.assert_allclose(result.predictions, margins[:, 0], **EXACT)
-    for ours, other in zip(functions_of(result, kernel), (last, average), strict=True):
+    for ours, other in zip(functions_of(result), (last, average), strict=True):
         np.testing.assert_allclose(ours, gram @ other[:, 0], **EXACT)
 
 

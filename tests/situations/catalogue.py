@@ -193,8 +193,7 @@ def copies_with_other_labels(seed: int) -> Case:
 
 def _few_positives(seed: int) -> Case:
     """A tenth of the rows are positive."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(40_000, 8))
+    rng, X = _normal(seed, 30_000, 8)
     return _cut(X, _labels(_mixed_margins(X) - 3.5, rng), 4000)
 
 
@@ -428,10 +427,9 @@ def drift(seed: int) -> Case:
 def drift_with_a_clock(seed: int) -> Case:
     """The same with the time as a column."""
     case = drift(seed)
-    times = np.arange(len(case.train.y) + len(case.test.y))[:, None]
-    first, last = times[: len(case.train.y)], times[len(case.train.y) :]
-    train, test = np.hstack([case.train.X, first]), np.hstack([case.test.X, last])
-    return Case(case.train._replace(X=train), case.test._replace(X=test))
+    n, n_test = len(case.train.y), len(case.test.y)
+    times = iter([np.arange(n), np.arange(n, n + n_test)])
+    return _with_columns(case, lambda X: np.column_stack([X, next(times)]))
 
 
 def two_clusters(seed: int) -> Case:
@@ -502,10 +500,9 @@ def copied_columns(seed: int) -> Case:
 def row_numbers(seed: int) -> Case:
     """A number of each row, large and of no meaning."""
     case = _mixed(seed)
-    numbers = 1e7 + np.random.default_rng(seed).permutation(len(case.train.y) + len(case.test.y))
-    first, last = numbers[: len(case.train.y), None], numbers[len(case.train.y) :, None]
-    train, test = np.hstack([first, case.train.X]), np.hstack([last, case.test.X])
-    return case._replace(train=case.train._replace(X=train), test=case.test._replace(X=test))
+    n, n_test = len(case.train.y), len(case.test.y)
+    numbers = iter(np.split(1e7 + np.random.default_rng(seed).permutation(n + n_test), [n]))
+    return _with_columns(case, lambda X: np.column_stack([next(numbers), X]))
 
 
 def missing_at_random(seed: int) -> Case:

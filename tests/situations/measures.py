@@ -62,12 +62,11 @@ def loss_of(case: Case, predictions: np.ndarray) -> float:
 def tunefree(case: Case) -> np.ndarray:
     """Predictions of the package with nothing set but what has to be told."""
     rows = case.train
-    said = {} if rows.groups is None else {"groups": rows.groups}
+    said = {"sample_weight": rows.weight, "groups": rows.groups}
     if case.loss == "log":
         model = TuneFreeClassifier(class_weight=case.class_weight)
-        return model.fit(rows.X, rows.y, sample_weight=rows.weight, **said).predict_proba(case.test.X)
-    model = TuneFreeRegressor(loss=case.loss)
-    return model.fit(rows.X, rows.y, sample_weight=rows.weight, **said).predict(case.test.X)
+        return model.fit(rows.X, rows.y, **said).predict_proba(case.test.X)
+    return TuneFreeRegressor(loss=case.loss).fit(rows.X, rows.y, **said).predict(case.test.X)
 
 
 def weight_of(case: Case) -> np.ndarray | None:

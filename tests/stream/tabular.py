@@ -1,8 +1,10 @@
 """Helpers of the tests of tables."""
 
 import csv
+import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 from pyarrow import feather, parquet
@@ -31,26 +33,32 @@ def bytes_of(encoder):
     return {name: array.tobytes() for name, array in arrays.items()}, json.dumps(header)
 
 
-def named_rows(encoder, batch):
+def named_rows(encoder, batch, with_zeros=False):
     """Each row as a dictionary from names to values, the constant left out; a feature twice is an error."""
     names, by_name = encoder.names(), []
-    for entries in raw_rows(batch.rows):
+    for entries in raw_rows(batch.rows, with_zeros):
         assert len({j for j, _ in entries}) == len(entries)
         by_name.append({names[j]: value for j, value in entries if j > 0})
     return by_name
 
 
-def raw_rows(rows):
-    """Each row's entries with a value, in their order."""
+def raw_rows(rows, with_zeros=False):
+    """Each row's entries with a value, or all, in their order."""
     starts, ends, *entries = (array.tolist() for array in entries_of(rows))
     pairs = list(zip(*entries, strict=True))
-    return [[(j, x) for j, x in pairs[start:end] if x != 0] for start, end in zip(starts, ends, strict=True)]
+    spans = [pairs[start:end] for start, end in zip(starts, ends, strict=True)]
+    return spans if with_zeros else [[(j, x) for j, x in span if x != 0] for span in spans]
 
 
 def text(path, content):
     """Write a file; its name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
+
+
+def standard_input(monkeypatch, content):
+    """Let standard input have a content."""
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
 
 def write(path, columns, **options):

@@ -1,8 +1,6 @@
 """Lines that a stranger may have written cost their row, and damaged files are refused with one line."""
 
-import io
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.readers import corpus, outcome
-from tests.stream.tabular import numbers, read_tables, records, skipped, text
+from tests.stream.tabular import numbers, read_tables, records, skipped, standard_input, text, write
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.jsonlines import _LONE_NULL, _PERHAPS_LONE_NULL, read_objects
@@ -42,30 +40,21 @@ CASES = {
 }
 
 
-def encoded(path, **options):
-    source, bad = open_source(str(path), **options), BadRows(skip=True)
-    chunks = source.chunks(bad=bad)
-    first = next(chunks)
-    encoder = source.encoder(first, "y" if source.kind == "table" else None)
-    return sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)), bad
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_odd_lines_cost_their_row(tmp_path, case):
     content, good, problem = CASES[case]
-    path = tmp_path / case
-    path.write_bytes(content)
-    found, bad = encoded(path)
-    assert found == good and any(problem in message for message in bad.tally.first), bad.tally.first
+    source, bad = open_source(text(tmp_path / case, content)), BadRows(skip=True)
+    chunks = source.chunks(bad=bad)
+    first = next(chunks)
+    encoder = source.encoder(first, "y" if source.kind == "table" else None)
+    assert sum(len(encoder.encode(chunk, True, bad).numbers) for chunk in (first, *chunks)) == good
+    assert any(problem in message for message in bad.tally.first), bad.tally.first
 
 
 def test_what_is_nested_has_one_type(tmp_path):
-    path = tmp_path / "nested.jsonl"
-    path.write_bytes(
-        b'{"n":{"a":1},"y":[1]}\n{"n":{"a":"s"},"y":[]}\n{"n":[1],"y":[1]}\n{"n":{"a":null},"y":[0,"2","NA"]}\n{"n":null}\n'
-    )
+    lines = b'{"n":{"a":1},"y":[1]}\n{"n":{"a":"s"},"y":[]}\n{"n":[1],"y":[1]}\n{"n":{"a":null},"y":[0,"2","NA"]}\n'
     bad = BadRows(skip=True)
-    rows = [row for chunk in open_source(str(path)).chunks(bad=bad) for row in chunk.data.to_pylist()]
+    rows = records(open_source(text(tmp_path / "nested.jsonl", lines + b'{"n":null}\n')).chunks(bad=bad))
     assert [row["n.a"] for row in rows] == [1, None, None] and rows[1]["y"] == [0.0, 2.0, None]
     assert "row 2, column 'n': 's' is not a number" in bad.tally.first[0]
     assert "row 3, column 'n': [1] is not as in the rows before" in bad.tally.first[1] and bad.tally.count == 2
@@ -104,13 +93,13 @@ def test_what_is_not_there_or_was_read_before_is_named(tmp_path, monkeypatch):
             open_source(path)
     with pytest.raises(DataError, match="parquet cannot be read from standard input"):
         next(open_source("-", "parquet").chunks())
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"PAR1\0\0")))
+    standard_input(monkeypatch, b"PAR1\0\0")
     with pytest.raises(DataError, match="not text; save it to a file"):
         next(open_source("-", "csv").chunks())
     with pytest.raises(DataError, match=r"a: it cannot be read \(.*check the file and its permissions"), errors_of("a"):
         raise PermissionError(13, "Permission denied")
     for name, content in (("csv", b"x,y\n1,2\n"), ("json", b'{"x": 1}\n')):
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        standard_input(monkeypatch, content)
         list(open_source("-", name).chunks())
         with pytest.raises(DataError, match=r"has been read already.*save it to a file"):
             next(open_source("-", name).chunks())
@@ -168,10 +157,6 @@ def test_the_quick_look_for_null_between_objects_misses_none(data):
     assert not _PERHAPS_LONE_NULL.search(b'{"a": null, "b":null, "c": [null,null], "d": "null and void"}\n' * 2)
 
 
-def as_bytes(numbers, dtype):
-    return np.array(numbers, dtype).tobytes()
-
-
 STRINGS = pa.array(["a", "bc", "def"])
 CODED = pa.DictionaryArray.from_arrays(pa.array([2, 0, 1, 2, 1], pa.int32()), STRINGS)
 LYING = {  # an array, what the file holds of it, and what instead
@@ -189,13 +174,13 @@ LYING = {  # an array, what the file holds of it, and what instead
 
 @pytest.mark.parametrize("lie", LYING)
 def test_arrays_that_reach_beyond_their_buffers_are_refused(tmp_path, lie):
-    array, dtype, true, false = LYING[lie]
-    batch, path = pa.RecordBatch.from_arrays([array], ["s"]), tmp_path / "t.arrows"
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as writer:
-        writer.write_batch(batch)
+    array, dtype, *numbers = LYING[lie]
+    true, false = (np.array(some, dtype).tobytes() for some in numbers)
+    path = tmp_path / "t.arrows"
+    write(path, {"s": array})
     whole = path.read_bytes()
-    assert as_bytes(true, dtype) in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
-    path.write_bytes(whole.replace(as_bytes(true, dtype), as_bytes(false, dtype)))
+    assert true in whole and sum(c.data.num_rows for c in read_tables([str(path)])) == len(array)
+    path.write_bytes(whole.replace(true, false))
     with pytest.raises(DataError, match=r"t.arrows: this is not a whole Arrow file \("):
         list(read_tables([str(path)]))
 
@@ -214,12 +199,9 @@ def test_bits_of_the_metadata_may_flip(tmp_path, suffix):
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path):
-    batch = pa.record_batch({"s": pa.array([b"a", b"\xff", b"c"]).view(pa.string()), "y": [1.5, 2.5, 3.5]})
-    path = str(tmp_path / "t.arrow")
-    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
-        writer.write_batch(batch)
+    columns = {"s": pa.array([b"a", b"\xff", b"c"]).view(pa.string()), "y": pa.array([1.5, 2.5, 3.5])}
     with pytest.raises(DataError, match="not a whole Arrow file .*UTF8"):
-        list(read_tables([path]))
-    for table in (batch, {"s": batch["s"], "y": batch["y"]}):
+        list(read_tables([write(tmp_path / "t.feather", columns)]))
+    for table in (pa.record_batch(columns), columns):
         with pytest.raises(DataError, match="UTF8"):
             list(open_source(table).chunks())

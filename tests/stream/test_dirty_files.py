@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tunefree
+from tests.stream import tabular
 from tests.stream.tabular import named_rows
 from tunefree.core.errors import DataWarning, TunefreeError
 from tunefree.core.parameters import as_options
@@ -75,33 +76,30 @@ def plain(name: str, content: bytes, **more: Any) -> Dirty:
     return Dirty(name, content, KINDS, FIRST, SENT, **more)
 
 
-def _joined(mark: str) -> bytes:
+def joined(mark: str) -> bytes:
     return text(*(line.replace(",", mark) for line in PLAIN))
 
 
-ENCODINGS = (
+DIRTY = (
+    # encodings
     wrong("UTF-16 without a mark", text(*NAMED, encoding="utf-16-le"), "not text in UTF-8; name its --encoding"),
     Dirty("Latin-1, named", text(*NAMED, encoding="latin-1"), KINDS, NAMED_FIRST, NAMED_SENT, encoding="latin-1"),
     wrong("Latin-1", text(*NAMED, encoding="latin-1"), "is not text in UTF-8 (--encoding names another)"),
     wrong("cp1252 in the header", text("€,y", "1,no", encoding="cp1252"), "not text in UTF-8; name its --encoding"),
     plain("gzip", gzip.compress(text(*PLAIN)), ending=".csv.gz"),
     wrong("a zero byte", b"x,y\n1,no\n\x00,yes\n", "not text in UTF-8"),
-)
-
-SEPARATORS = (
-    plain("semicolons", _joined(";")),
-    plain("tabs by extension", _joined("\t"), ending=".tsv"),
-    plain("bars", _joined("|")),
-    wrong("spaces", _joined(" "), "no target column 'y'"),
+    # separators
+    plain("semicolons", joined(";")),
+    plain("tabs by extension", joined("\t"), ending=".tsv"),
+    plain("bars", joined("|")),
+    wrong("spaces", joined(" "), "no target column 'y'"),
     plain("trailing separators", text(*(f"{line}," for line in PLAIN))),  # what never has a value is no column
     wrong("trailing separators of rows", text("x,y", "1,no,", "2,yes,"), "row 1: the row has 3 fields, the header 2"),
     reads("more separators in names", "number", ["5", "6", "7"], {LONG: 5.0}, 5, column=LONG, delimiter=";"),
     reads("numbers in quotes", "number", ['"5"', '"6"', '"7"'], {"x": 5.0}, 5),
     wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2: a double quote is never closed"),
     wrong("single quotes", labelled("x", "'a, b'", "c"), "row 1: the row has 3 fields, the header 2"),
-)
-
-HEADERS = (
+    # headers
     wrong("a name twice", text("x,x ,y", "1,2,no"), "column 'x': two columns have this name"),
     wrong("a title", text("Report", "", *PLAIN), "no target column 'y'"),
     Dirty(
@@ -112,9 +110,7 @@ HEADERS = (
     reads("names behind #", "number", ["5", "6"], {"#x": 5.0}, 5, column="#x"),
     wrong("no header", text("5.1,no", "4.9,yes"), "no target column 'y'; the columns are '5.1', 'no'"),
     plain("white space around names", text(" x , job,y ", *PLAIN[1:])),
-)
-
-ROWS = (
+    # rows
     wrong("a total", text(*PLAIN, "Total,30,"), "row 5, column 'y': the target is missing"),
     wrong("a long row", text("x,y", "1,no", "2,yes,3"), "row 2: the row has 3 fields, the header 2"),
     plain("a short row that is left out", text(*PLAIN[:3], "9", *PLAIN[3:]), plan=SKIP),
@@ -129,9 +125,7 @@ ROWS = (
     wrong("one row", text("x,y", "1,no"), "the target has one class only, 'no'"),
     wrong("one column", text("y", "no", "yes"), "no column left to learn from"),
     reads("white space around values", "category", [" a ", "b", "c"], {"x=a": 1.0}, "a"),
-)
-
-VALUES = (
+    # values
     reads("words for missing", "number", ["5", "NA", "?", "nan", "", "NULL", " n/a"], {"x": 5.0}, 5),
     reads("a dash for missing", "number", ["5", "-", "7"], {"x": 5.0}, "5", notes=DASH),
     reads("nothing but missing", "category", ["", "", "?"], {"x[missing]": 1.0}, ""),
@@ -147,19 +141,9 @@ VALUES = (
     reads("yes and no", "boolean", ["yes", "No", "YES", ""], {"x=true": 1.0}),
     reads("true and false", "boolean", ["TRUE", "False", "true"], {"x=true": 1.0}, True),
     reads("a third word", "category", ["Y", "N", "unknown"], {"x=Y": 1.0}),
-    reads(
-        "titles", "text", [f"red shirt {'abcdefghijklmnopqrstuvwxyz'[k]}{k}" for k in range(24)], {"x=red shirt": 0.693}
-    ),
+    reads("titles", "text", [f"red shirt {chr(97 + k)}{k}" for k in range(24)], {"x=red shirt": 0.693}),
     reads("names", "category", [f"Anna M{k}" for k in range(24)], {"x=Anna M0": 1.0}, notes=DIFFERENT),
 )
-
-DIRTY = (*ENCODINGS, *SEPARATORS, *HEADERS, *ROWS, *VALUES)
-
-
-def written(dirty: Dirty, folder) -> str:
-    path = folder / f"dirty{dirty.ending}"
-    path.write_bytes(dirty.content)
-    return str(path)
 
 
 def source_of(dirty: Dirty, path: str):
@@ -191,7 +175,7 @@ def train_on_the_command_line(done, dirty: Dirty, path: str, model: str, status:
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if not dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_are_read_as_they_are_meant(done, tmp_path, dirty):
-    model, path = str(tmp_path / "m.model"), written(dirty, tmp_path)
+    model, path = str(tmp_path / "m.model"), tabular.text(tmp_path / f"dirty{dirty.ending}", dirty.content)
     types, bad = plan_of(dirty).column_types, BadRows(skip=True)
     [chunk] = source_of(dirty, path).chunks(bad=bad, named={"y"})
     encoder = source_of(dirty, path).encoder(chunk, "y", column_types=types)
@@ -215,7 +199,7 @@ def test_dirty_files_are_read_as_they_are_meant(done, tmp_path, dirty):
 
 @pytest.mark.parametrize("dirty", [dirty for dirty in DIRTY if dirty.error], ids=lambda dirty: dirty.name)
 def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(done, tmp_path, dirty):
-    path = written(dirty, tmp_path)
+    path = tabular.text(tmp_path / f"dirty{dirty.ending}", dirty.content)
     with pytest.raises(TunefreeError) as raised:
         tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
     assert dirty.error in as_options(str(raised.value)) and "--" not in str(raised.value)

@@ -59,8 +59,7 @@ def test_words_counted_piece_by_piece_equal_the_whole_chunk(monkeypatch):
             cut = list(feature_ids._pieces(200, [np.full(200, 30), np.arange(200) == 70]))
             assert len(cut) > 50 and [start for start, _ in cut] == [0, *(stop for _, stop in cut[:-1])]
             pieces, found = encoded(columns, text=["t", "u"], hash_bits=bits)
-        for first, second in zip(found.rows, expected.rows, strict=True):
-            assert np.array_equal(first, second)
+        np.testing.assert_equal(found.rows, expected.rows)
         assert pieces.names() == whole.names() and pieces.column_of().tolist() == whole.column_of().tolist()
         assert bytes_of(pieces) == bytes_of(whole)
 
@@ -86,6 +85,12 @@ TYPES |= {"c": pa.dictionary(pa.int32(), pa.string()), "d": pa.timestamp("us"), 
 SCHEMA = pa.schema(TYPES | {"z": pa.timestamp("us", "Asia/Tokyo")})
 
 
+def rows_of(batch):
+    """The entries, number, target and weight of each row."""
+    columns = batch.numbers.tolist(), batch.target.to_pylist(), batch.weight.tolist()
+    return list(zip(raw_rows(batch.rows), *columns, strict=True))
+
+
 @given(st.lists(ROWS, min_size=1, max_size=25), st.lists(st.integers(0, 25)), st.sampled_from([0, 4]), st.data())
 def test_cuts_change_nothing(rows, cuts, hash_bits, data):
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
@@ -95,19 +100,13 @@ def test_cuts_change_nothing(rows, cuts, hash_bits, data):
     bad, bads = BadRows(skip=True), BadRows(skip=True)
     expected = one.encode(chunk_of(whole), True, bad)
     places = sorted({min(cut, len(rows)) for cut in cuts} | {0, len(rows)})
-    found, numbers, targets, weights = [], [], [], []
+    rows_of_pieces = []
     for start, stop in zip(places, places[1:], strict=False):
         if start <= restored_at < stop:
             arrays, header = many.state()
             many = TableEncoder.restore(arrays, json.loads(json.dumps(header)))
-        batch = many.encode(chunk_of(whole.slice(start, stop - start), first=start + 1), True, bads)
-        found += raw_rows(batch.rows)
-        numbers += batch.numbers.tolist()
-        targets += batch.target.to_pylist()
-        weights += batch.weight.tolist()
-    assert found == raw_rows(expected.rows)
-    assert numbers == expected.numbers.tolist() and weights == expected.weight.tolist()
-    assert targets == expected.target.to_pylist()
+        rows_of_pieces += rows_of(many.encode(chunk_of(whole.slice(start, stop - start), first=start + 1), True, bads))
+    assert rows_of_pieces == rows_of(expected)
     assert bytes_of(many) == bytes_of(one) and many.names() == one.names() and many.types() == one.types()
     assert many.column_of().tolist() == one.column_of().tolist()
     assert (bads.tally.count, bads.tally.first) == (bad.tally.count, bad.tally.first)

@@ -1,32 +1,25 @@
 """svmlight and Vowpal Wabbit text becomes the rows that short parsers and these programs read; errors are told."""
 
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stream.tabular import bytes_of
+from tests.stream.tabular import bytes_of, named_rows
+from tests.stream.tabular import text as text_file
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Chunk, Position
 from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.text import read_lines
 
+by_name = partial(named_rows, with_zeros=True)
+
 
 def encoded(text, encoder, learning=True, bad=None):
     data = np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
     return encoder.encode(Chunk(data, "data.txt", 1, Position()), learning, bad or BadRows())
-
-
-def by_name(encoder, batch):
-    """The values of each row by the names of features, none of which comes twice."""
-    names, values, result = encoder.names(), batch.rows.values.tolist(), []
-    for start, stop in pairwise(batch.rows.pointers):
-        features = [names[feature] for feature in batch.rows.features[start:stop]]
-        assert len(set(features)) == len(features)
-        result.append(dict(zip(features, values[start:stop], strict=True)))
-    return result
 
 
 NUMBERS = st.one_of(
@@ -118,14 +111,13 @@ def test_a_long_number_in_a_bad_row_moves_no_other():
 
 def test_zero_is_an_index_where_it_occurs():
     encoder = SvmlightEncoder()
-    encoded("1 5:1\n", encoder)
-    assert not encoder.state()[1]["zero_based"]  # as in files that were written before
-    assert by_name(encoder, encoded("1 0:2 5:1\n", encoder)) == [{"0": 2, "5": 1}]
-    assert encoder.state()[1]["zero_based"]
-    left_out = SvmlightEncoder()
-    encoded("1 5:1\n", left_out)
-    assert by_name(left_out, encoded("1 0:2 5:1\n", left_out, learning=False)) == [{"5": 1}]
-    assert not left_out.state()[1]["zero_based"]
+    for text, learning, rows, is_zero_based in (
+        ("1 5:1\n", True, [{"5": 1}], False),  # as in files that were written before
+        ("1 0:2 5:1\n", False, [{"5": 1}], False),
+        ("1 0:2 5:1\n", True, [{"0": 2, "5": 1}], True),
+    ):
+        assert by_name(encoder, encoded(text, encoder, learning)) == rows
+        assert encoder.state()[1]["zero_based"] == is_zero_based
 
 
 def test_indices_of_any_size_are_hashed():
@@ -257,12 +249,11 @@ SVMLIGHT_LINES = ROWS.map(lambda rows: [" ".join([label, *(f"{i}:{v}" for i, v i
 )
 @given(data=st.data(), block_size=st.integers(1, 80))
 def test_cuts_change_nothing(tmp_path_factory, cls, lines, data, block_size):
-    path = tmp_path_factory.mktemp("lines") / "a.txt"
-    path.write_bytes("".join(line + "\n" for line in data.draw(lines)).encode())
-    results = []
+    content = "".join(line + "\n" for line in data.draw(lines))
+    path, results = text_file(tmp_path_factory.mktemp("lines") / "a.txt", content), []
     for size in (block_size, 1 << 20):
         encoder, found = cls(), []
-        for chunk in read_lines([str(path)], block_size=size):
+        for chunk in read_lines([path], block_size=size):
             batch = encoder.encode(chunk, True, BadRows(skip=True))
             labels = batch.target.to_pylist() if batch.target else []
             found += zip(by_name(encoder, batch), labels, batch.tags or labels, batch.numbers.tolist(), strict=True)

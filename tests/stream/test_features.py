@@ -11,6 +11,7 @@ import tunefree
 from tests.stream.tabular import bytes_of, chunk_of, encoded, named_rows, read_tables, text
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import n_rows
+from tunefree.stream import jsonlines
 from tunefree.stream.batch import BadRows, restored, save_state
 from tunefree.stream.encoder import TableEncoder
 from tunefree.stream.layout import Layout
@@ -153,9 +154,8 @@ def test_rows_that_wait_for_their_group_are_restored_whole_or_refused():
 
 
 def test_a_bad_row_teaches_no_category():
-    chunk = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]})
+    chunk, bad = chunk_of({"s": ["bad", "good"], "y": [None, 1.0]}), BadRows(skip_unlabelled=True)
     encoder = TableEncoder.infer(chunk, "y")
-    bad = BadRows(skip_unlabelled=True)
     encoder.encode(chunk, True, bad)
     assert encoder.names() == ["(constant)", "s=good"] and bad.tally.unlabelled == 1 and not bad.tally.oddities
 
@@ -181,16 +181,12 @@ def test_compatible_changes_of_type(first, later, expected):
 @pytest.mark.parametrize(
     ("first", "later", "problem"),
     [
-        (pa.array([1.0]), pa.array(["1", "x"]), "'x' is not a number"),
-        (pa.array(["2020-01-01"]), pa.array(["2020-01-02", "soon"]), "'soon' is no date"),
-        (
-            pa.array(["2020-01-01"]),
-            pa.array(["2020-01-02", "2020-01-02T10:00:00Z"]),
-            "is no date or timestamp without a time zone",
-        ),
-        (pa.array([True]), pa.array(["false", "maybe"]), "'maybe' is neither"),
-        (pa.array([dt.time(1)]), pa.array(["10:00", "25:00"]), "'25:00' is no time"),
-        (pa.array([dt.date(2020, 1, 1)]), pa.array([0, 10**14], pa.timestamp("s")), "is no date"),
+        ([1.0], ["1", "x"], "'x' is not a number"),
+        (["2020-01-01"], ["2020-01-02", "soon"], "'soon' is no date"),
+        (["2020-01-01"], ["2020-01-02", "2020-01-02T10:00:00Z"], "is no date or timestamp without a time zone"),
+        ([True], ["false", "maybe"], "'maybe' is neither"),
+        ([dt.time(1)], ["10:00", "25:00"], "'25:00' is no time"),
+        ([dt.date(2020, 1, 1)], pa.array([0, 10**14], pa.timestamp("s")), "is no date"),
     ],
 )
 def test_values_that_do_not_fit_are_bad_rows(first, later, problem):
@@ -232,8 +228,7 @@ def test_a_target_of_texts_has_its_declared_type(target, family):
 
 def test_integers_of_a_target_keep_their_digits(tmp_path):
     first = 2**53 + 1
-    encoder = TableEncoder.infer(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), "y", typed=False)
-    batch = encoder.encode(chunk_of({"y": [str(first), "7"], "x": ["1", "2"]}), True, BadRows())
+    _, batch = encoded({"y": [str(first), "7"], "x": ["1", "2"]}, target="y", typed=False)
     assert batch.target.to_pylist() == [first, 7]
     gaps = {"y": ["NA", str(first)], "x": ["1", "2"]}
     assert TableEncoder.infer(chunk_of(gaps), "y", typed=False).target_family == "integer"
@@ -267,34 +262,23 @@ EXPECTED = [
 ]
 
 
-def as_lines(rows):
-    return "\n".join(map(json.dumps, rows)) + "\n"
-
-
-def read(files, bad=None, encoder=None, **options):
-    """The encoder of files, and the rows by the names of their features."""
-    rows, bad = [], bad or BadRows()
-    for chunk in read_tables(files, bad=bad, types=encoder.types() if encoder else {}, **options):
-        first = chunk._replace(data=chunk.data.select(["x"]))
-        encoder = encoder or TableEncoder.infer(first, typed=not files[0].endswith(".csv"))
-        rows += named_rows(encoder, encoder.encode(chunk, True, bad))
+def read(file, **options):
+    """The encoder of a file, and the rows by the names of their features."""
+    encoder, rows = None, []
+    for chunk in read_tables([file], **options):
+        encoder = encoder or TableEncoder.infer(chunk._replace(data=chunk.data.select(["x"])))
+        rows += named_rows(encoder, encoder.encode(chunk, True, BadRows()))
     return encoder, rows
 
 
-@pytest.fixture
-def narrow(monkeypatch):
-    """The columns of JSON are found from the first line alone."""
-    from tunefree.stream import jsonlines, text
-
-    monkeypatch.setattr(jsonlines, "read_sample", lambda file: text.read_sample(file).split(b"\n")[0] + b"\n")
-
-
-def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, narrow):
-    file = text(tmp_path / "t.jsonl", as_lines(LATE))
-    encoder, rows = read([file])
+def test_columns_that_come_later_are_features_from_their_first_value_on(tmp_path, monkeypatch):
+    first, *others = (json.dumps(row) + "\n" for row in LATE)
+    monkeypatch.setattr(jsonlines, "read_sample", lambda file: first.encode())  # alone it tells the columns
+    file = text(tmp_path / "t.jsonl", "".join([first, *others]))
+    encoder, rows = read(file)
     for size in (10, 60, 200):
-        assert read([file], block_size=size)[1] == rows
-        assert bytes_of(read([file], block_size=size)[0]) == bytes_of(encoder)
+        other, same = read(file, block_size=size)
+        assert same == rows and bytes_of(other) == bytes_of(encoder)
     assert [{name: row[name] for name in row if not name.startswith("note=")} for row in rows] == EXPECTED
     assert any(name.startswith("note=") for name in rows[5])
     names = ["n", "s", "b", "day", "tags", "v", "note", "o.p", "o.q.r", "o.q.late"]

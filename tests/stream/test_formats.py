@@ -17,23 +17,13 @@ from .tabular import text
 
 LTSV = run_page("format.md", until="register(LTSV)")["LTSV"]
 PEOPLE = [(20 + i % 50, "cook" if i % 3 else "clerk", "yes" if i % 50 > 20 else "no") for i in range(300)]
-LINES = [f"age:{age}\tjob:{job}\trich:{rich}" for age, job, rich in PEOPLE]
-CONTENT = "\n".join(LINES) + "\n"
+CONTENT = "".join(f"age:{age}\tjob:{job}\trich:{rich}\n" for age, job, rich in PEOPLE)
 
 
 @pytest.fixture
 def registry(monkeypatch):
     """The registry as it was, once the test is over."""
     monkeypatch.setattr(formats, "_formats", formats._formats)
-
-
-@pytest.fixture
-def ltsv(registry):
-    register(LTSV)
-
-
-def learned(source, **options):
-    return tunefree.train(source, tunefree.Plan(learner="scinol2", **options)).trained_
 
 
 @pytest.mark.parametrize(
@@ -64,7 +54,8 @@ def test_formats_by_their_first_line(line, format):
 @pytest.mark.parametrize(
     ("name", "format"), [("a.ltsv", None), ("a.LTSV.gz", None), ("a.log", None), ("a.csv", "ltsv")]
 )
-def test_a_new_format_is_known_by_name_by_extension_and_by_content(ltsv, tmp_path, name, format):
+def test_a_new_format_is_known_by_name_by_extension_and_by_content(registry, tmp_path, name, format):
+    register(LTSV)
     file = text(tmp_path / name, gzip.compress(CONTENT.encode()) if name.endswith(".gz") else CONTENT)
     source = tunefree.open_source(file, format)
     assert (source.format, source.kind) == ("ltsv", "table")
@@ -89,7 +80,7 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     run_page("format.md")  # which registers libfm, and runs as it stands
     content = "\n".join(f"{1 + i % 5} {i % 7}:1 {7 + i % 5}:1" for i in range(100)) + "\n"
     source = tunefree.open_source(text(tmp_path / "a.libfm", content))
-    trained = learned(source, task="regression")
+    trained = tunefree.train(source, learner="scinol2", task="regression").trained_
     assert trained.kind == source.kind == "libfm" and set(map(str, range(12))) <= set(trained.encoder.names())
     trained.save(tmp_path / "m")
     again = Trained.load(tmp_path / "m")
@@ -97,7 +88,7 @@ def test_a_new_encoder_of_lines_learns_and_must_be_known_to_load(registry, tmp_p
     features, expected = (batch.rows.features.tolist() for batch in batches)
     assert features == expected and np.all(features)
     with pytest.raises(DataError, match="libfm text has no columns to name"):
-        learned(source, sample_weight="w")
+        tunefree.train(source, learner="scinol2", sample_weight="w")
     formats._formats = tuple(format for format in formats._formats if format.name != "libfm")
     with pytest.raises(ModelError, match="the model reads libfm, and no such format is known"):
         Trained.load(tmp_path / "m")

@@ -2,9 +2,7 @@
 
 import bz2
 import gzip
-import io
 import lzma
-import types
 import zipfile
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stream.tabular import standard_input
 from tests.stream.tabular import text as written
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Position
@@ -25,10 +24,6 @@ TEXTS = st.text(st.sampled_from('a,"\r\n é'), max_size=60).map(str.encode)
 
 def together(chunks) -> bytes:
     return b"".join(chunk.data.tobytes() for chunk in chunks)
-
-
-def standard_input(monkeypatch, content: bytes) -> None:
-    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(content)))
 
 
 @given(st.lists(TEXTS, max_size=3), st.integers(1, 40))
@@ -118,14 +113,13 @@ def test_standard_input_is_looked_at_and_then_read(monkeypatch):
 
 
 def test_a_line_too_long(tmp_path):
-    def limited(folder, name, data):
-        return TextFile(written(folder / name, data), longest_line=64)
+    def lines_of(name, data, **options):
+        return list(read_lines([TextFile(written(tmp_path / name, data), longest_line=64)], block_size=8, **options))
 
-    exact = limited(tmp_path, "a", b"x" * 63 + b"\nshort\n")
-    assert len(list(read_lines([exact], block_size=8))) == 2
+    assert len(lines_of("a", b"x" * 63 + b"\nshort\n")) == 2
     with pytest.raises(DataError, match="a line is longer than 64 bytes"):
-        list(read_lines([limited(tmp_path, "b", b"x" * 64 + b"\n")], block_size=8))
-    lines = list(read_lines([limited(tmp_path, "c", b'"' + b"x\n" * 64)], block_size=8, delimiters=","))
+        lines_of("b", b"x" * 64 + b"\n")
+    lines = lines_of("c", b'"' + b"x\n" * 64, delimiters=",")
     assert lines[0].data.tobytes() == b'"x\n' and together(lines) == b'"' + b"x\n" * 64
     with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and 1,073,741,824, not 0"):
         open_source(written(tmp_path / "d", b"x,y\n1,2\n"), max_line_bytes=0)
@@ -133,11 +127,6 @@ def test_a_line_too_long(tmp_path):
 
 PEOPLE = "name;price\nJosé;1\nZoë;2\nŁukasz;3\n"
 PLAIN = {"name": ["José", "Zoë", "Łukasz"], "price": ["1", "2", "3"]}
-
-
-def read_people(source, start=None):
-    chunks = list(source.chunks(*([] if start is None else [start])))
-    return {name: [value for chunk in chunks for value in chunk.data[name].to_pylist()] for name in PLAIN}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1250"])
@@ -155,10 +144,10 @@ def test_encodings_archives_and_named_delimiters(tmp_path, encoding, packed, fir
     else:
         path.write_bytes(data)
     told = None if encoding in ("utf-8", "utf-8-sig", "utf-16") else encoding
-    source = open_source(path, encoding=told)
-    assert source.format == "csv"
-    assert read_people(source) == plain
-    assert read_people(open_source(path, encoding=told, delimiter=";")) == plain
+    for options in ({}, {"delimiter": ";"}):
+        source = open_source(path, encoding=told, **options)
+        (chunk,) = source.chunks()
+        assert source.format == "csv" and chunk.data.to_pydict() == plain
 
 
 def test_reading_goes_on_in_the_middle_of_text_turned_into_utf_8(tmp_path):

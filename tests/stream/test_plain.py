@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.stream.test_feature_lines import encoded
 from tunefree.compiled import functions
 from tunefree.stream import keys as dictionary
 from tunefree.stream.arrays import bytes_of
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import BadRows
 from tunefree.stream.feature_lines import SvmlightEncoder, VWEncoder
 from tunefree.stream.words import count_words
 
@@ -19,10 +20,9 @@ VW = [f"{a} 2 'tag|space:{b} a_long_name:{a} b c |  \xfc:{b}" for a in NUMBERS f
 VW += ["1 | a", "| a a", "2", "1 1 1 | a", "1 -1 |f x", "1 |:3 a", ""]
 
 
-def encoded(cls, lines, **options):
-    encoder, bad = cls(**options), BadRows(skip=True)
-    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
-    batch = encoder.encode(Chunk(text, "data", 1, Position()), learning=True, bad=bad)
+def learned(encoder, lines):
+    bad = BadRows(skip=True)
+    batch = encoded("\n".join(lines), encoder, bad=bad)
     reasons = [str(reason) for reason in bad.tally.reasons]
     return batch.rows, batch.target.to_pylist(), batch.weight, batch.numbers, batch.tags, encoder.state(), reasons
 
@@ -42,10 +42,10 @@ def looked_up():
 @pytest.mark.parametrize(
     "results",
     [
-        lambda: encoded(SvmlightEncoder, SVMLIGHT),
-        lambda: encoded(SvmlightEncoder, SVMLIGHT, hash_bits=2),
-        lambda: encoded(VWEncoder, VW),
-        lambda: encoded(VWEncoder, VW, hash_bits=1),
+        lambda: learned(SvmlightEncoder(), SVMLIGHT),
+        lambda: learned(SvmlightEncoder(hash_bits=2), SVMLIGHT),
+        lambda: learned(VWEncoder(), VW),
+        lambda: learned(VWEncoder(hash_bits=1), VW),
         counted,
         looked_up,
     ],

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.stream.tabular import bytes_of
+from tests.stream.tabular import bytes_of, chunk_of
 from tunefree.stream import profile
-from tunefree.stream.batch import BadRows, Chunk, Position
+from tunefree.stream.batch import BadRows
 from tunefree.stream.encoder import TableEncoder
 
 N = 1200
@@ -26,11 +26,11 @@ def table(seed, n=N):
 
 def pieces(batch, size):
     for start in range(0, batch.num_rows, size):
-        yield Chunk(batch.slice(start, size), "a.csv", start + 1, Position())
+        yield chunk_of(batch.slice(start, size), start + 1, "a.csv")
 
 
 def learned(batch, size=N, **options):
-    encoder = TableEncoder.infer(Chunk(batch, "a.csv", 1, Position()), **options)
+    encoder = TableEncoder.infer(chunk_of(batch), **options)
     for chunk in pieces(batch, size):
         encoder.encode(chunk, True, BadRows())
     return encoder
@@ -59,12 +59,10 @@ def test_where_a_stream_is_cut_makes_no_difference():
 
 @pytest.mark.parametrize("hash_bits", [0, 8])
 def test_rows_of_the_same_distribution_are_not_odd(hash_bits):
-    alarms = 0
     for seed in range(20):
         encoder = learned(table(2 * seed), hash_bits=hash_bits)
-        for rows in (1, 30, N):
-            alarms += len(oddities(encoder, table(2 * seed + 1, rows)))
-    assert alarms == 0  # with a probability of 2 * 60 * profile.LEVEL at most, it would not be
+        for rows in (1, 30, N):  # an alarm in all of these has a probability of 2 * 60 * profile.LEVEL at most
+            assert oddities(encoder, table(2 * seed + 1, rows)) == []
 
 
 def test_many_columns_have_no_more_false_alarms():
@@ -75,22 +73,21 @@ def test_many_columns_have_no_more_false_alarms():
 
 
 def test_what_is_odd_is_told():
-    encoder, later = learned(table(0)), table(1, 200)
+    encoder, later, rows = learned(table(0)), table(1, 200), np.arange(200)
     assert oddities(encoder, replaced(later, "c0", ["DIESEL"] * 3 + ["hydrogen"] + ["Gas "] * 196)) == [
         "column 'c0': 2 categories that training never saw: 'DIESEL', like 'Diesel'; 'hydrogen'"
         " (4 rows, the first: a.csv, row 1)"
     ]
     low, high = encoder.profile.ranges[0]
-    just_inside = np.where(np.arange(200) == 4, high + 0.99 * (high - low), 0.0)
+    just_inside = np.where(rows == 4, high + 0.99 * (high - low), 0.0)
     assert "outside" not in " ".join(oddities(encoder, replaced(later, "n0", just_inside)))
-    [line] = oddities(encoder, replaced(later, "n0", np.where(np.arange(200) == 4, 1e3, later["n0"])))
+    [line] = oddities(encoder, replaced(later, "n0", np.where(rows == 4, 1e3, later["n0"])))
     assert line.endswith("such as 1000 (1 row, the first: a.csv, row 5)")
-    [line] = oddities(encoder, replaced(later, "n0", np.where(np.arange(200) < 8, np.nan, later["n0"])))
+    [line] = oddities(encoder, replaced(later, "n0", np.where(rows < 8, np.nan, later["n0"])))
     assert line.startswith("column 'n0': missing in 4 % of the rows, in training in 0 % (a test of level 0.001 for all")
-    [line] = oddities(encoder, replaced(later, "n0", later["n0"].to_numpy() + 1.5))
-    assert line.startswith("distributed otherwise than in training: 'n0' (a test")
-    [line] = oddities(encoder, replaced(later, "c1", ["Gas"] * 200))
-    assert line.startswith("distributed otherwise than in training: 'c1' (a test")
+    for name, values in (("n0", later["n0"].to_numpy() + 1.5), ("c1", ["Gas"] * 200)):
+        [line] = oddities(encoder, replaced(later, name, values))
+        assert line.startswith(f"distributed otherwise than in training: '{name}' (a test")
     later_days = np.full(200, np.datetime64("2025-01-05"))
     assert not [line for line in oddities(encoder, replaced(later, "day", later_days)) if "'day'" in line]
     days = np.append(np.datetime64("1970-01-01"), later["day"].to_numpy(zero_copy_only=False)[1:])
@@ -103,7 +100,7 @@ def test_what_is_odd_is_told():
 
 def test_columns_that_come_later_are_missing_before():
     encoder = learned(pa.record_batch({"a": np.arange(50.0)}))
-    encoder.encode(Chunk(pa.record_batch({"a": [1.0, 2.0], "b": ["x", "y"]}), "b.csv", 1, Position()), True, BadRows())
+    encoder.encode(chunk_of({"a": [1.0, 2.0], "b": ["x", "y"]}), True, BadRows())
     assert encoder.profile.present.tolist() == [52, 2]
     assert oddities(encoder, pa.record_batch({"a": [3.0], "b": ["X"]})) == [
         "column 'b': a category that training never saw: 'X', like 'x' (1 row, the first: a.csv, row 1)"
@@ -115,11 +112,11 @@ def test_what_is_new_has_the_features_of_an_average():
     encoder = learned(batch)
     names = encoder.names()
     rows = {"x": [3.0, None, 5.0], "job": ["cook", "pilot", None], "day": ["2024-05-06", "2030-01-01", None]}
-    found = encoder.encode(Chunk(pa.record_batch(rows), "a.csv", 1, Position()), False, BadRows()).rows
+    found = encoder.encode(chunk_of(rows), False, BadRows()).rows
     assert found.numbers[:, 0].tolist() == [3.0, 49.5, 5.0]
     named = [(names[feature], value) for feature, value in zip(found.features, found.values.tolist(), strict=True)]
     entries = [named[start:stop] for start, stop in itertools.pairwise(found.pointers.tolist())]
     average = [("job=cook", 0.75), ("job=clerk", 0.25)]
     assert entries == [[], average, average]
-    again = encoder.encode(Chunk(pa.record_batch(rows), "a.csv", 1, Position()), True, BadRows()).rows
+    again = encoder.encode(chunk_of(rows), True, BadRows()).rows
     assert not len(again.features) and again.numbers[:, 0].tolist() == [3.0, 0.0, 5.0]

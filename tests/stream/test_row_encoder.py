@@ -36,9 +36,9 @@ def objects(n, seed):
 
 @pytest.fixture(scope="module")
 def encoder():
-    """What has learned some rows, at last with another column, and is not changed."""
+    """An encoder that learned some rows, at last with another column, and that no test changes."""
     encoder = encoder_of(objects(N, 0))
-    encoder.encode(read_objects(objects(9, 1), encoder.types(), "example"), True, BadRows())
+    encoded(encoder, objects(9, 1), BadRows(), True)
     return encoder
 
 
@@ -50,8 +50,8 @@ def encoder_of(rows):
     return encoder
 
 
-def encoded(encoder, rows, bad):
-    return encoder.encode(read_objects(rows, encoder.types(), "example"), False, bad).rows
+def encoded(encoder, rows, bad, learning=False):
+    return encoder.encode(read_objects(rows, encoder.types(), "example"), learning, bad).rows
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
@@ -108,7 +108,7 @@ def test_values_are_kept_while_features_keep_their_ids_and_bounded():
     before = row_encoder._known[1][str, known["job"]]
     more = [{**known, "job": f"job {k}"} for k in range(10)]
     encoder = copy.deepcopy(encoder)
-    encoder.encode(read_objects(more, encoder.types(), "example"), True, BadRows())
+    encoded(encoder, more, BadRows(), True)
     kept = row_encoder.follow(encoder)
     assert kept._known[1][str, known["job"]] is before
     assert kept.encode(more[:1]) is not None and RowEncoder(encoder).encode(more[:1]) is not None

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.stream.tabular import records, write
+from tests.stream.tabular import records, text, write
 from tunefree.core.errors import DataError
 from tunefree.stream import shuffle
 from tunefree.stream.batch import BadRows
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import open_source
+from tunefree.training.reading import encoded
 
 N = 2000
 
@@ -43,9 +44,8 @@ def people():
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
 def test_the_rows_stay_the_same_and_their_order_does_not(tmp_path, buckets, suffix):
-    for number, part in enumerate((people().slice(0, 1500), people().slice(1500))):
-        write(tmp_path / f"{number}{suffix}", part)
-    source = open_source([str(tmp_path / f"{number}{suffix}") for number in (0, 1)])
+    parts = people().slice(0, 1500), people().slice(1500)
+    source = open_source([write(tmp_path / f"{number}{suffix}", part) for number, part in enumerate(parts)])
     orders = []
     for seed in (0, 0, 1):
         with shuffled(source, seed) as found:
@@ -77,22 +77,14 @@ def test_every_order_is_equally_likely(monkeypatch):
     assert chi_square < 20.5  # of 5 degrees of freedom: exceeded with probability 0.001
 
 
-def encode(source):
-    for chunk in source.chunks():
-        source.known.encode(chunk, True, BadRows())
-
-
 def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
-    for name, wrong in (("a", None), ("b", 700)):
-        values = [str(i) for i in range(1000)]
-        if wrong is not None:
-            values[wrong - 1] = "inf"
-        (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"{value},1\n" for value in values))
-    source = open_source([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    values = [*range(1699), "inf", *range(300)]
+    files = [write(tmp_path / f"{k}.csv", {"x": values[k : k + 1000], "y": [1] * 1000}) for k in (0, 1000)]
+    source = open_source(files)
     encoder = source.encoder(next(source.chunks()), "y")
     with pytest.raises(DataError) as caught, shuffled(source, 0, known=encoder) as found:
-        encode(found)
-    assert (caught.value.file, caught.value.row, caught.value.column) == (str(tmp_path / "b.csv"), 700, "x")
+        list(encoded(encoder, found.chunks(), BadRows(), True, True))
+    assert (caught.value.file, caught.value.row, caught.value.column) == (files[1], 700, "x")
     assert "`on_bad_row='skip'`" in str(caught.value)
 
 
@@ -107,12 +99,11 @@ def test_a_full_disk_and_errors_of_other_files_are_named(tmp_path, monkeypatch):
 
 
 def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buckets):
-    text = "x,y\n" + "1,2\n" * 3000
-    (tmp_path / "bad.csv").write_text(text + "1,2,3\n")
-    with pytest.raises(DataError, match=r"bad\.csv, row 3001"), shuffled(open_source(tmp_path / "bad.csv"), 0):
+    source = open_source(text(tmp_path / "bad.csv", "x,y\n" + "1,2\n" * 3000 + "1,2,3\n"))
+    with pytest.raises(DataError, match=r"bad\.csv, row 3001"), shuffled(source, 0):
         pass
     bad = BadRows(skip=True)
-    with shuffled(open_source(tmp_path / "bad.csv"), 0, bad) as found:
+    with shuffled(source, 0, bad) as found:
         assert (len(records(found.chunks())), bad.tally.count) == (3000, 1)
-    with pytest.raises(KeyboardInterrupt), shuffled(open_source(tmp_path / "bad.csv"), 0, bad):
+    with pytest.raises(KeyboardInterrupt), shuffled(source, 0, bad):
         raise KeyboardInterrupt

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn import datasets
 
-from tests.strategies import KINDS, OBJECTIVES, streams
+from tests.strategies import KINDS, OBJECTIVES, as_dense, streams
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.losses.objectives import Objective, measured
@@ -22,32 +22,26 @@ from tunefree.theory.evidence import Certificate, Evidence, certify, record_evid
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
 
-def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
-    """Evidence of a block of rows whose features are those of a dense array with its constant."""
-    evidence = evidence or Evidence(n_features, predictions.shape[1])
+def certified(objective, X, y, weight, predictions, cuts=(), form=rows.dense):
+    """The certificate of rows (n, d), which come in blocks of a form."""
+    evidence, block = Evidence(X.shape[1] + 1, predictions.shape[1]), form(X)
     for start, stop in pairwise([0, *cuts, len(y)]):
         part = (a[start:stop] for a in (y, weight, predictions, measured(objective, y, predictions)))
-        record_evidence(evidence, objective, rows.part(X, start, stop), *part)
-    return evidence
-
-
-def certified(objective, X, y, weight, predictions):
-    """The certificate of dense rows (n, d)."""
-    return certify(gathered(objective, rows.dense(X), y, weight, predictions, n_features=X.shape[1] + 1), objective)
+        record_evidence(evidence, objective, rows.part(block, start, stop), *part)
+    return certify(evidence, objective)
 
 
 def with_predictions(stream, seed):
-    return np.random.default_rng(seed).normal(size=(len(stream.y), stream.n_outputs)) * 3.0
+    """The objective of a stream, its rows, targets and weights, and some predictions of it."""
+    predictions = np.random.default_rng(seed).normal(size=(len(stream.y), stream.n_outputs)) * 3.0
+    return stream.objective, stream.X, stream.y, stream.weight, predictions
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(stream=streams(), seed=st.integers(0, 2**32), cut=st.floats(0, 1))
 def test_sums_equal_the_definition(kind, stream, seed, cut):
-    X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
-    predictions = with_predictions(stream, seed)
-    cuts = (int(cut * len(y)),)
-    evidence = gathered(objective, KINDS[kind](X), y, weight, predictions, cuts, n_features=X.shape[1] + 1)
-    certificate = certify(evidence, objective)
+    objective, X, y, weight, predictions = learned_rows = with_predictions(stream, seed)
+    certificate = certified(*learned_rows, (int(cut * len(y)),), KINDS[kind])
     slopes = weight[:, None] * respond(objective, y, predictions)[0]
     largest = np.abs(X).max(0)
     pulls = np.where(largest > 0, X / np.where(largest > 0, largest, 1.0), 0.0).T @ slopes
@@ -57,16 +51,15 @@ def test_sums_equal_the_definition(kind, stream, seed, cut):
     assert certificate.pulls[1:] == pytest.approx(pulls, **close)
     assert (certificate.largest[1:] == largest).all()
     assert (certificate.weight, certificate.rounds) == (pytest.approx(weight.sum()), len(y))
-    rest = certify(gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=len(X.T) + 1), objective)
+    rest = certified(*learned_rows, form=as_dense)
     assert (rest.pulls == certificate.pulls).all() and rest.inner == certificate.inner
 
 
 @given(stream=streams(), seed=st.integers(0, 2**32), size=st.floats(-2, 2), radius=st.floats(0.01, 100))
 def test_no_comparator_violates_it(stream, seed, size, radius):
-    X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
-    predictions, rng = with_predictions(stream, seed), np.random.default_rng(seed + 1)
-    evidence = gathered(objective, KINDS["dense"](X), y, weight, predictions, n_features=X.shape[1] + 1)
-    certificate = certify(evidence, objective)
+    objective, X, y, weight, predictions = with_predictions(stream, seed)
+    certificate = certified(objective, X, y, weight, predictions, form=as_dense)
+    rng = np.random.default_rng(seed + 1)
     largest = np.abs(X).max(0)
     slack = 1e-9 * (1.0 + radius) * weight.sum()
     corner = np.sign(certificate.pulls[1:])
@@ -167,8 +160,9 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     for n_outputs, objective, piece in zip((1, 3, 4), objectives, pieces, strict=True):
         evidence = widened(evidence, evidence.n_features + 1, n_outputs, objective)
         targets = np.where(y[piece] == 1, 1.0, -1.0) if n_outputs == 1 else y[piece]
-        block = rows.dense(X[piece], intercept=False)
-        gathered(objective, block, targets, np.ones(20), rng.normal(size=(20, n_outputs)), evidence=evidence)
+        predictions = rng.normal(size=(20, n_outputs))
+        row_losses = measured(objective, targets, predictions)
+        record_evidence(evidence, objective, as_dense(X[piece]), targets, np.ones(20), predictions, row_losses)
     certificate = certify(evidence, many)
     assert certificate.pulls.shape == (6, 4) and certificate.rounds == 60
     for u in (10.0**size * rng.normal(size=(3, 4)), -np.sign(certificate.pulls[1:4])):
@@ -191,13 +185,12 @@ def test_units_of_features_are_free(exponents):
     assert other.regret(scaled) == pytest.approx(one.regret(u))
 
 
-REGRESSIONS = [losses.Square(), losses.Absolute(), losses.power_loss(1.5), losses.huber(1.0)]
 extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_from([0.0, 1e300, -1e300, 5e-324, 1e-300]))
 
 
 @given(
     data=st.lists(st.tuples(extreme, extreme, extreme, st.sampled_from([1.0, 1e-300, 1e300])), min_size=1, max_size=6),
-    loss=st.sampled_from(REGRESSIONS),
+    loss=st.sampled_from([losses.Square(), losses.Absolute(), losses.power_loss(1.5), losses.huber(1.0)]),
 )
 def test_finite_for_any_numbers(data, loss):
     X, y, predictions, weight = (np.array(column) for column in zip(*data, strict=True))

@@ -17,12 +17,8 @@ from tunefree.theory.bounds import paper_bound
 from tunefree.theory.mixing import mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
+LOGISTIC = Objective("classification", Logistic())
 OF_CLASSES = [kind for kind in KINDS if kind not in LOSSES]
-
-
-def correction_excess(correction, weights):
-    """By how much the loss of the first correction exceeds that of fixed weights at most (Theorem 2)."""
-    return paper_bound(correction, Objective("classification", Logistic()), weights)
 
 
 def loss_of(kind, y, prediction):
@@ -78,17 +74,17 @@ def test_no_stream_is_found_that_beats_the_theorem_of_mixing(kind, seed, n, nois
 @pytest.mark.parametrize("kind", ["two", *LOSSES])
 def test_an_adversary_does_not_beat_the_theorem_of_mixing(kind):
     """It chooses the target that the mixture predicts worst, or at which it is worse than the base by most."""
-    rng, options = np.random.default_rng(0), (0.0, 1.0)
+    rng = np.random.default_rng(0)
     for greedy in (True, False):
         mixture, members, targets = Mixture(2, *of_kind(kind)), [], []
         for t in range(150):
             row = log_softmax(rng.normal(size=(1, 2, 2)) * 3.0) if kind == "two" else rng.normal(size=(1, 2, 1))
             mixed, base = mixture.learn(row, np.zeros(1), np.zeros(1))[0], mixture.mean(row)[0]
-            signs = options if kind == "two" else (-(1.05**t), 0.0, 1.05**t)
-            signs = (1.05**-t, 1.0, 1.05**t) if kind in OF_RATES else signs
-            scores = [loss_of(kind, y, mixed) - (0.0 if greedy else loss_of(kind, y, base)) for y in signs]
+            options = (0.0, 1.0) if kind == "two" else (-(1.05**t), 0.0, 1.05**t)
+            options = (1.05**-t, 1.0, 1.05**t) if kind in OF_RATES else options
+            scores = [loss_of(kind, y, mixed) - (0.0 if greedy else loss_of(kind, y, base)) for y in options]
             members.append(row)
-            targets.append(float(signs[int(np.argmax(scores))]))
+            targets.append(options[int(np.argmax(scores))])
             mixture.learn(row, np.array(targets[-1:]), np.ones(1))
         Run(kind, np.concatenate(members), np.array(targets), np.ones(150)).check()
 
@@ -97,10 +93,10 @@ def test_an_adversary_does_not_beat_the_theorem_of_mixing(kind):
 @pytest.mark.parametrize("with_weights", [False, True])
 def test_rows_without_weights_have_no_gap_and_the_bound_equals_the_theorem(kind, with_weights):
     members, y, weight = stream(kind, 400, 5)
+    weight = weight if with_weights else np.ones(400)
     mixture = Mixture(N_MEMBERS, *of_kind(kind))
-    mixture.learn(members, y, weight if with_weights else np.ones(400))
-    rounds = int((weight > 0).sum()) if with_weights else 400
-    assert mixture.top.rounds == rounds
+    mixture.learn(members, y, weight)
+    assert mixture.top.rounds == np.count_nonzero(weight)
     if with_weights:
         assert mixture.account.gap > 1e-6
     else:
@@ -120,8 +116,8 @@ def test_no_fixed_weights_on_members_beat_the_theorem_of_corrections(kind, growt
     for u in (np.zeros(n_features), rng.normal(size=n_features), 0.1 * rng.normal(size=n_features), learned):
         rows = zip(run.candidates, run.features, strict=True)
         fixed = [log_softmax((of[0] + u @ x)[None])[0] for of, x in rows]
-        loss, excess = losses_of(kind, y, fixed, weight), correction_excess(correction, u)
+        loss, excess = losses_of(kind, y, fixed, weight), paper_bound(correction, LOGISTIC, u)  # Theorem 2
         rounding = 1e-6 * (1.0 + abs(loss))
         assert run.of_candidates[1] <= loss + excess + rounding
         assert run.loss <= loss + excess + run.excess + rounding
-    assert correction_excess(correction, np.zeros(n_features)) <= n_features
+    assert paper_bound(correction, LOGISTIC, np.zeros(n_features)) <= n_features

@@ -6,8 +6,6 @@ import numpy as np
 
 
 class Settings(NamedTuple):
-    """Of an experiment made for these tests."""
-
     parts: int = 4
     scale: float = 1.0
 

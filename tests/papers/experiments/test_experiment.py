@@ -9,18 +9,11 @@ from tunefree.papers.experiments import experiment as experiments
 from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Request, Store
 
 
-def draw(figure):
-    figure.subplots().plot([0, 1], [0, 1])
-
-
 def report(settings, results):
     rows = [{"part": name, "square": float(arrays["square"])} for (name, _), arrays in sorted(results.items())]
-    claim = Claim("The last is 9", last_of(results) == 9, f"last {last_of(results):g}")
-    return Report(draw, (3.0, 2.0), rows, [claim], "none")
-
-
-def last_of(results):
-    return next(float(arrays["square"]) for (name, _), arrays in results.items() if name == "last")
+    (last,) = (row["square"] for row in rows if row["part"] == "last")
+    claim = Claim("The last is 9", last == 9, f"last {last:g}")
+    return Report(lambda figure: figure.subplots().plot([0, 1], [0, 1]), (3.0, 2.0), rows, [claim], "none")
 
 
 EXAMPLE = Experiment("example", "An example", Settings(2), report, parts, work)
@@ -37,27 +30,26 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     stopped = Experiment("example", "", Settings(), report, parts, stops_at_two)
     with pytest.raises(KeyboardInterrupt):
         experiments.compute(stopped, Request(tmp_path))
-    told = []
-    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: told.append(numbers))
-    assert told[0] == (2, 4, 2)  # 0 and 1 were done
-    again = []
-    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: again.append(numbers))
-    assert again == [(4, 4, 4), (5, 5, 5)]
+
+    def progress():
+        numbers = []
+        experiments.compute(EXAMPLE, Request(tmp_path), lambda *counts: numbers.append(counts))
+        return numbers
+
+    assert progress()[0] == (2, 4, 2)  # 0 and 1 were done
+    assert progress() == [(4, 4, 4), (5, 5, 5)]
     experiments.store_of(EXAMPLE, Request(tmp_path)).clear()
-    afresh = []
-    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: afresh.append(numbers))
-    assert afresh[-1] == (5, 5, 0)
+    assert progress()[-1] == (5, 5, 0)
 
 
 def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
     experiments.compute(EXAMPLE, Request(tmp_path, quick=True))
     other = Experiment("example", "", Settings(scale=2.0), report, parts, work)
-    results = experiments.compute(other, Request(tmp_path, quick=True))
-    assert float(results["square", 6.0]["square"]) == 36.0
     path = tmp_path / "parts" / "example-quick" / "square-6.arrays"
-    path.write_bytes(path.read_bytes()[:-4])
-    results = experiments.compute(other, Request(tmp_path, quick=True))
-    assert float(results["square", 6.0]["square"]) == 36.0
+    for _ in range(2):
+        results = experiments.compute(other, Request(tmp_path, quick=True))
+        assert float(results["square", 6.0]["square"]) == 36.0
+        path.write_bytes(path.read_bytes()[:-4])
 
 
 def test_what_is_written(tmp_path):

@@ -9,15 +9,7 @@ from tests import naive
 from tests.stream.tabular import raw_rows
 from tunefree.core.errors import DataError
 from tunefree.core.rows import n_rows
-from tunefree.papers.experiments import (
-    data,
-    descents,
-    path_fig1,
-    path_fig2,
-    pistol_fig2,
-    scinol_fig1,
-    sgd_fig2,
-)
+from tunefree.papers.experiments import data, descents, path_fig1, path_fig2, pistol_fig2, scinol_fig1, sgd_fig2
 from tunefree.papers.experiments.experiment import Request, compute, files_of
 from tunefree.papers.kernel.usual import LINEAR
 
@@ -129,9 +121,7 @@ def features_of(X):
     return [dict(entries) for entries in raw_rows(X)]
 
 
-@pytest.fixture
-def small(tmp_path, monkeypatch):
-    """A data set of six rows: a number, a category with a missing value, and a group of indicators."""
+def test_categories_and_missing_values_are_features(tmp_path, monkeypatch):
     table = pa.table(
         {
             "age": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
@@ -146,18 +136,14 @@ def small(tmp_path, monkeypatch):
     parquet.write_table(table, tmp_path / "small.parquet")
     small = data.DataSet("Small", "small.parquet", "y", "a test", drop=("id",), indicators=("soil",))
     monkeypatch.setitem(data.ALL, "Small", small)
-    return tmp_path / "small.parquet"
-
-
-def test_categories_and_missing_values_are_features(small):
-    prepared = data.prepare("Small", small)
+    prepared = data.prepare("Small", tmp_path / "small.parquet")
     assert prepared.labels == ["no", "yes"]
     assert prepared.n_features == 1 + 1 + 3 + 2  # constant, age, a, b and missing, two soils
-    found = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
+    by_age = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
     missing, a, b = 2, 3, 4  # in the order of the alphabet: a bracket comes before letters
-    assert found[1.0] == {0: 1.0, 1: 1.0, a: 1.0, 5: 1.0}
-    assert found[2.0] == {0: 1.0, 1: 2.0, b: 1.0, 6: 1.0}
-    assert found[3.0] == {0: 1.0, 1: 3.0, missing: 1.0}
+    assert by_age[1.0] == {0: 1.0, 1: 1.0, a: 1.0, 5: 1.0}
+    assert by_age[2.0] == {0: 1.0, 1: 2.0, b: 1.0, 6: 1.0}
+    assert by_age[3.0] == {0: 1.0, 1: 3.0, missing: 1.0}
     classes = dict(zip((f[1] for f in features_of(prepared.test)), prepared.test_classes, strict=True))
     assert classes == {5.0: 0, 6.0: 1}
 

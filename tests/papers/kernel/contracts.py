@@ -1,13 +1,12 @@
 """Teaching banks of kernel learners, and what their functions are made of, for the tests of kernels."""
 
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tests.strategies import as_dense
+from tests.strategies import Stream, as_dense
 from tunefree import losses
 from tunefree.core.rows import n_rows
 from tunefree.losses.objectives import Objective
@@ -25,17 +24,7 @@ OBJECTIVES = {
 }
 
 
-class Rows(NamedTuple):
-    """Labelled rows."""
-
-    X: np.ndarray  # (n, d)
-    y: np.ndarray  # (n,) as the objective takes them
-    weight: np.ndarray  # (n,)
-    n_outputs: int
-    objective: Any
-
-
-def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float = 1.0, weighted: bool = True) -> Rows:
+def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float = 1.0, weighted: bool = True) -> Stream:
     """Rows of classes that no hyperplane parts, some of weight 0; fewer distinct ones come again."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.8)
@@ -44,7 +33,7 @@ def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float =
     n_outputs = 1 if kind == "binary" else 3
     y = np.where(score > 0, 1.0, -1.0) if kind == "binary" else np.digitize(score, [-0.3, 0.3]).astype(float)
     weight = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
-    return Rows(X, y, weight, n_outputs, OBJECTIVES[kind])
+    return Stream(X, y, weight, n_outputs, OBJECTIVES[kind])
 
 
 def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3, constant: float = 1.0) -> np.ndarray:
@@ -56,15 +45,13 @@ def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3,
     return (gamma * X @ Z.T + constant) ** degree if name == "poly" else X @ Z.T
 
 
-@contextmanager
 def frozen_after(n: int) -> Any:
-    """Banks settle on their first n rows."""
-    with patch.object(kernel_bank, "WARMUP_ROWS", n):
-        yield
+    """A context in which banks settle on their first n rows."""
+    return patch.object(kernel_bank, "WARMUP_ROWS", n)
 
 
 def bank_of(
-    data: Rows,
+    data: Stream,
     learner: str = "kernel-pistol",
     kernel_config: KernelConfig = KernelConfig("rbf", 0.5),  # noqa: B008
     widths: tuple[float, ...] = (1.0,),
@@ -78,14 +65,14 @@ def bank_of(
     return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
 
 
-def teach(bank: KernelBank, block: Any, data: Rows, again: bool = False) -> Any:
+def teach(bank: KernelBank, block: Any, data: Stream, again: bool = False) -> Any:
     """What each learner predicted (M, n, K) before it learned a row."""
     predictions = np.empty((len(bank.members), n_rows(block), bank.n_outputs))
     bank.learn(LabelledRows(block, data.y, data.weight), predictions, again)
     return predictions
 
 
-def taught(data: Rows, block: Any = None, **options: Any) -> tuple[KernelBank, np.ndarray]:
+def taught(data: Stream, block: Any = None, **options: Any) -> tuple[KernelBank, np.ndarray]:
     """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
     bank = bank_of(data, **options)
     with frozen_after(1):

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 
 from tests.extending import as_before, run_page
-from tests.papers.kernel.contracts import gram
+from tests.papers.kernel.contracts import drawn, gram
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.papers.kernel import kernels
@@ -34,11 +33,6 @@ def with_one_from_outside():
         yield
 
 
-def drawn(seed, n, d=4):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
-
-
 def values_of(name, X, Z, gamma=GAMMA):
     if name == OUTSIDE:
         return MaternOfScikitLearn(length_scale=(2.0 * gamma) ** -0.5, nu=1.5)(X, Z)
@@ -46,9 +40,9 @@ def values_of(name, X, Z, gamma=GAMMA):
 
 
 @by_kernel
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
 def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
-    kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30), drawn(1, 20)
+    kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30).X, drawn(1, 20).X
     X[3] = X[7]
     expected = values_of(name, X, Z)
     np.testing.assert_allclose(kernel.tile(form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
@@ -62,7 +56,7 @@ def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
 @by_kernel
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_compiled_code_computes_the_same_values(name, kind):
-    kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50), drawn(6, 200)
+    kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50).X, drawn(6, 200).X
     block, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
     found = sums_at(kernel, np.zeros(1, int), support, coefficients, block, 0, 50)[0, :, 0]
@@ -75,7 +69,8 @@ def test_compiled_code_computes_the_same_values(name, kind):
 
 
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
-    X = drawn(13, 400)
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(400, 4)) * (rng.random((400, 4)) < 0.7)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     kernel = kernel_of(OUTSIDE, GAMMA)
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, view="raw").fit(X, y).score(X, y) > 0.8
@@ -92,7 +87,6 @@ def test_the_page_on_adding_a_kernel_runs_as_it_stands():
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0
 
 
-RBF = kernel_of("rbf", 0.5)
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
 by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
@@ -100,17 +94,13 @@ by_usual_kernel = pytest.mark.parametrize("name", sorted(LEAST))
 
 def array_of(found, n, d):
     """The first n points as an array (n, d); feature j is column j - 1."""
-    dense = np.zeros((n, d))
-    for i in range(n):
-        span = slice(found.pointers[i], found.pointers[i + 1])
-        dense[i, found.features[span] - 1] = found.values[span]
-    return dense
+    return csr_array((found.values, found.features.astype(int) - 1, found.pointers[: n + 1]), (n, d)).toarray()
 
 
 @by_usual_kernel
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_are_points_with_their_norms(kind, name):
-    X = drawn(0, 20, 5)
+    X = drawn(0, 20, 5).X
     found = points(KINDS[kind](X), kernel_of(name, 0.5))
     np.testing.assert_array_equal(array_of(found, 20, 5), X)
     norms = np.abs(X) if name == "laplacian" else X**2
@@ -123,8 +113,8 @@ def test_rows_are_points_with_their_norms(kind, name):
     kind=st.sampled_from(sorted(KINDS)),
 )
 def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
-    rng, X = np.random.default_rng(seed), drawn(seed, 80, 5)
-    rows = points(KINDS[kind](X), RBF)
+    rng, X = np.random.default_rng(seed), drawn(seed, 80, 5).X
+    rows = points(KINDS[kind](X), kernel_of("rbf", 0.5))
     store, chosen = Terms.none(1, 1).points, np.arange(0)
     for piece in pieces:
         which = np.sort(rng.permutation(80)[:piece])
@@ -140,7 +130,7 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**31), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 400), data=st.data())
 def test_sums_over_the_support_equal_the_definition(name, kind, seed, n_rows, n_support, data):
-    X, Z = drawn(seed, n_rows), drawn(seed + 1, n_support)
+    X, Z = drawn(seed, n_rows).X, drawn(seed + 1, n_support).X
     kernel, steps = kernel_of(name, LEAST[name], 2, 1.0), np.array(STEPS[name])
     rows, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(seed).normal(size=(len(steps), 2, n_support))

@@ -36,13 +36,12 @@ def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
     data = drawn(3, 2500, weighted=False)
     data = data._replace(y=np.random.default_rng(3).choice([-1.0, 1.0], 2500))  # nearly all rows become points
     monkeypatch.setattr(threads, "FEW", 0)
-    found = []
+    results = set()
     for number in (1, 2, 5):
         monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
         bank, shown, predictions = learned(data, KINDS[kind](data.X))
-        found.append((shown.tobytes(), predictions.tobytes(), bytes_of(bank)))
-    assert bank.expansion.support.points.size > 2048
-    assert found[0] == found[1] == found[2]
+        results.add((shown.tobytes(), predictions.tobytes(), bytes_of(bank)))
+    assert bank.expansion.support.points.size > 2048 and len(results) == 1
 
 
 EXTREMES = {
@@ -66,9 +65,8 @@ def test_extreme_rows_give_finite_predictions(case, kind):
     data = drawn(10, len(X))._replace(X=X)
     for frozen in (1, 100):
         bank, shown, predictions = learned(data, KINDS[kind](X), frozen=frozen)
-        assert np.isfinite(predictions).all()
-        assert np.isfinite(shown[:, frozen:]).all()
-        assert all(np.isfinite(array).all() for array in bank.save_state()[0].values() if array.dtype.kind == "f")
+        saved = [array for array in bank.save_state()[0].values() if array.dtype.kind == "f"]
+        assert all(np.isfinite(array).all() for array in (predictions, shown[:, frozen:], *saved))
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

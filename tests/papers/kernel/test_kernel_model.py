@@ -38,8 +38,7 @@ def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, form=dense, **op
     with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
             shown.append(made.learn(part(form(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
-    width = made.n_outputs
-    assert all(margins.shape[1] in (1, width) for margins, _ in shown)
+    assert all(margins.shape[1] in (1, made.n_outputs) for margins, _ in shown)
     return made, shown
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.contracts import naive_slope, uncompile
-from tests.papers.kernel.contracts import OBJECTIVES, Rows, by_row, drawn, frozen_after, gram, taught
-from tests.strategies import KINDS, as_dense
-from tunefree import KernelPiSTOLClassifier, losses
+from tests.papers.kernel.contracts import OBJECTIVES, by_row, drawn, frozen_after, gram, taught
+from tests.strategies import KINDS, Stream, as_dense, one_hot
+from tunefree import KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.losses.objectives import Objective, measured
+from tunefree.losses.objectives import measured
 from tunefree.model_files.progress import POINTS
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
@@ -86,7 +86,7 @@ def test_dense_sparse_and_table_rows_are_learned_alike(kernel):
     choice, others = KernelConfig(kernel, gamma, degree, constant), drawn(3, 50).X
     results = {}
     for kind, block in KINDS.items():
-        bank, predictions = taught(data, block(data.X), kernel_config=choice, widths=(1.0,))
+        bank, predictions = taught(data, block(data.X), kernel_config=choice)
         results[kind] = predictions, by_row(bank, block(data.X)), bank.predict(block(others))
     for kind in ("sparse", "table"):
         for found, expected in zip(results[kind], results["dense"], strict=True):
@@ -98,11 +98,8 @@ def test_one_hot_codes_are_columns_of_zeros_and_ones():
     data = drawn(4, 200)
     codes = rng.integers(0, 4, (200, 2))
     features = np.where(codes > 0, codes + np.array([4, 7]), 0)  # behind four numbers
-    X = np.c_[data.X, np.zeros((200, 6))]
-    for i, j in zip(*np.nonzero(features), strict=True):
-        X[i, features[i, j] - 1] = 1.0
-    one, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
-    other, expected = taught(data, as_dense(X))
+    _, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
+    _, expected = taught(data, as_dense(np.c_[data.X, one_hot(features, 10)[:, 4:]]))
     assert_near(predictions, expected, TOLERANCE)
 
 
@@ -131,34 +128,19 @@ def test_no_function_of_the_span_beats_the_certificate(kind, seed, n, radius):
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
     norm = lipschitz * np.sqrt(function.state.norms.sum())  # by how much a function of norm 1 is better at most
     values, rng = gram(data.X, data.X, "rbf", 0.5), np.random.default_rng(seed)
-    margins, weights = by_hand(data, values)
-    np.testing.assert_allclose(loss, total_loss(data, margins), rtol=1e-9)
-    # The last is the worst there is: the margins of the rows are along their slopes.
-    for coefficients in [*rng.normal(size=(5, n, data.n_outputs)), -weights]:
-        size = np.sqrt(max((coefficients * (values @ coefficients)).sum(), 1e-300))
-        margins = values @ coefficients * min(radius / size, 1e150)
-        assert total_loss(data, margins) >= loss - (inner + norm * radius) - 1e-9 * (1.0 + loss)
-
-
-def by_hand(data, values):
-    """Margins before each round, and the coefficients of the sum of slopes."""
-    slope_of, slopes = naive_slope(data), np.zeros((len(values), data.n_outputs))
+    slope_of, slopes = naive_slope(data), np.zeros((n, data.n_outputs))
 
     def noted(t, margins):
         slopes[t] = slope_of(t, margins)
         return slopes[t]
 
-    margins, _, _ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
-    return margins, slopes
-
-
-SMOOTHED = Objective("classification", losses.SmoothedHinge())
-
-
-def learned(X, y, objective=SMOOTHED, kernel="linear", **options):
-    data = Rows(X, y, np.r_[0.0, np.ones(len(y) - 1)], 1, objective)  # the first row makes the bank freeze
-    bank, _ = taught(data, kernel_config=KernelConfig(kernel, 0.5), average=False, **options)
-    return data, bank.members[0]
+    margins, *_ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
+    np.testing.assert_allclose(loss, total_loss(data, margins), rtol=1e-9)
+    # The last is the worst there is: the margins of the rows are along their slopes.
+    for coefficients in [*rng.normal(size=(5, n, data.n_outputs)), -slopes]:
+        size = np.sqrt(max((coefficients * (values @ coefficients)).sum(), 1e-300))
+        margins = values @ coefficients * min(radius / size, 1e150)
+        assert total_loss(data, margins) >= loss - (inner + norm * radius) - 1e-9 * (1.0 + loss)
 
 
 @given(
@@ -170,8 +152,9 @@ def test_the_theorem_holds(seed, n, growth, radius, a):
     X = rng.normal(size=(n, 3)) * 2.0 ** np.floor(growth * np.arange(n) % 50)[:, None]
     u = rng.normal(size=3)
     y = np.where(X @ u + rng.normal(size=n) > 0.0, 1.0, -1.0)
-    data, member = learned(X, y, a=a, b=0.5)
-    certificate = certificate_of(member)
+    data = Stream(X, y, np.r_[0.0, np.ones(n - 1)], 1, OBJECTIVES["binary"])  # the first row makes the bank freeze
+    bank, _ = taught(data, kernel_config=KernelConfig("linear", 0.5), average=False, a=a, b=0.5)
+    certificate = certificate_of(bank.members[0])
     u *= radius / np.linalg.norm(u) / certificate.state.largest[0]
     total = total_loss(data, X @ u[:, None])
     assert certificate.loss - total <= certificate.theorem(np.linalg.norm(u)) + 1e-9 * (1.0 + certificate.loss)
