@@ -98,7 +98,7 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
     model, _ = learned(X, y, weight, learner=learner)
-    assert model.linear.meetings is None and model.linear.n_slots(model.n_features) == model.n_features
+    assert not model.linear.meetings.assigns_slots and model.linear.n_slots(model.n_features) == model.n_features
 
 
 def test_the_certificate_is_for_all_features():

@@ -155,7 +155,7 @@ class LinearTerms:
 
     def parts(self, X: Any) -> list[Part]:
         """Return the margins of rows, one part for each member."""
-        present = self.group.present(X)
+        present = self.group.present()
         by_slot, parts = present.by_slot(self.term_of), []
         for m, seen in enumerate(present.weighted_rows(X)):
             unit, centre = unit_and_centre(self.group.members[m].objective)

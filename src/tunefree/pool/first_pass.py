@@ -26,12 +26,14 @@ MOST_NATS = 10.0  # log-losses are clipped to it in bounds of the risk of predic
 class PredictedRows(NamedTuple):
     """Learned rows, and their predictions from before they were learned."""
 
+    objective: Any  # of the predictions
     X: Any  # entries, ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
     y: np.ndarray  # (n,) targets in the form of the objective
     learned: np.ndarray  # (n,) weights, 0 for rows that all members keep back
     weight: np.ndarray  # (n,) weights, 0 for rows before the first target
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
+    met: Met | None  # occurrences, if features have slots
 
 
 class FirstPassRecord(Part):
@@ -54,11 +56,11 @@ class FirstPassRecord(Part):
     risks: dict[str, Progressive] = number(LEARNED, dict.fromkeys(("error", "log_loss"), Record(Progressive)))
     targets = number(LEARNED, Record(RunningMean))
     is_over = number(LEARNED, Flag())
-    _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
+    _of_classes, _of_log_losses = argument(), argument()
     _ledger = scratch(lambda _: Ledger())
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self._ledger, self.n_known, self._objective = Ledger(), None, None
+        self._ledger, self.n_known = Ledger(), None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
@@ -83,27 +85,24 @@ class FirstPassRecord(Part):
         if split and objective.is_softmax:
             self.log[:, 0] = 0.0 - self.log[:, 1]
 
-    def add(self, objective: Any, rows: PredictedRows, met: Met | None = None) -> None:
-        """Add rows; ``met`` if features have slots.
+    def add(self, rows: PredictedRows) -> None:
+        """Add rows, whose arrays must not be written to, as they may wait to be recorded.
 
-        The arrays may wait to be recorded, so they must not be written to. A row that all members keep back does not
-        count in the bounds of the risk.
+        A row that all members keep back does not count in the bounds of the risk.
         """
-        self._objective = objective
-        if met is not None:
+        if rows.met is not None:
             self.prepare()
-            self._add(rows, met)
-        elif self._ledger.add(rows, len(rows.y)):
+        if self._ledger.add(rows, len(rows.y)) or rows.met is not None:
             self.prepare()
 
     def prepare(self) -> None:
         """Add the rows that wait."""
         self._ledger.flush(self._add)
 
-    def _add(self, rows: PredictedRows, met: Met | None = None) -> None:
-        X, y, learned, weight, predictions, row_losses = rows
+    def _add(self, rows: PredictedRows) -> None:
+        objective, X, y, learned, weight, predictions, row_losses, met = rows
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
-        objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
+        arrays = X, y, weight, predictions, row_losses
         if met is None:
             record_evidence(self.evidence, objective, *arrays)
         else:
@@ -127,17 +126,17 @@ class FirstPassRecord(Part):
 
     def _replayed(self, evidence: Evidence, past: Past | None) -> Evidence:
         if past is not None and len(past.sources):
-            evidence = _with_room(evidence, 1 + int(past.slots.max()))
+            evidence = _with_room(evidence, 1 + int(past.rows.indices.max()))
             replay_evidence(evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
         return evidence
 
-    def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
+    def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings) -> Certificate:
         """The certificate of every linear model on these rows; ``meetings`` maps features to slots.
 
         For features whose first occurrence has left the log, the steepest slopes of logged rows are a bound.
         """
-        if meetings is None or "raw" not in meetings.values:  # the slot of each feature is its own number
-            n_slots = n_features if meetings is None else meetings.n_slots(n_features)
+        if "raw" not in meetings.values:  # the slot of each feature is its own number
+            n_slots = meetings.n_slots(n_features)
             complete = certify(self.evidence, objective)
             return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
         meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)

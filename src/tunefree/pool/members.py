@@ -21,8 +21,8 @@ from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.pool.groups import starts_of_runs
-from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.linear_group import LinearGroup, name_of
+from tunefree.pool.growth import Growth
+from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.slots import LINEAR, WHOLE, Slot, slots_of
@@ -54,7 +54,7 @@ class Members(Part):
     ) -> None:
         self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
         self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}
-        self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
+        self.names = [*(setting.name for setting in MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
         self.growth = Growth(self.width, loss, self.slots, signs)
@@ -89,10 +89,8 @@ class Members(Part):
     @property
     def places_awake(self) -> list[int]:
         """Positions in the mixture of the members that predict."""
-        awake = self.growth.awake if self.growth is not None else {}
-        ages = {key: len(same_kind) for key, same_kind in awake.items()}
-        slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
-        return [*self.online_places, *slots]
+        awake = {tuple(named[:3]) for named in self.generations()}
+        return [*self.online_places, *(place for slot, place in self.slots.items() if slot[:3] in awake)]
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Add a class; online members then have ``n_outputs`` outputs and this objective."""
@@ -111,21 +109,25 @@ class Members(Part):
         is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
         return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
-    def observe(self, rows: LabelledRows) -> tuple[Observed, np.ndarray]:
-        """Observe the rows to be learned next: returns them as generations see them, and a mask (n,) of known rows."""
+    def observe(self, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Observe the rows to be learned next.
+
+        Returns their values (n, c) in the columns of generations, digests (n,) of observations or of groups, and a mask
+        (n,) of known rows.
+        """
         n, growth = len(rows.weight), self.growth
         matrix = np.empty((n, 0)) if growth is None else growth.columns.matrix(rows.X, rows.weight > 0.0)
         if rows.groups is not None and rows.is_known is not None:
-            return Observed(matrix, rows.groups), rows.is_known
+            return matrix, rows.groups, rows.is_known
         if growth is None:
-            return Observed(matrix, np.zeros(n, np.uint64)), np.zeros(n, bool)
+            return matrix, np.zeros(n, np.uint64), np.zeros(n, bool)
         digests = growth.columns.digests(rows.X, matrix)
-        return Observed(matrix, digests), growth.remembers(digests) | self.seen.add(digests, rows.weight)
+        return matrix, digests, growth.remembers(digests) | self.seen.add(digests, rows.weight)
 
     def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
         """Predictions (n, M, K) of future rows; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
-        return predictions_of(self, self.linear.present(X).predict(X), self.generations(), matrix)
+        return predictions_of(self, self.linear.present().predict(X), self.generations(), matrix)
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
         """Clock, kind, age and generation, for each generation awake."""

@@ -28,6 +28,7 @@ from tunefree.core.part import LEARNED, Declared, Part, argument, array, childre
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
 from tunefree.core.schema import COUNT, Flag, Number
 
+EVERY = 2**31 - 1  # more features than a model may have
 FIRST = 1024  # features with slots from the start: more than Newton's matrices reserve capacity for
 FEW = 5  # number of occurrences at which a feature gets a slot, with several margins
 LOGGED = 2**16  # rows in a log: more than members learn at once
@@ -38,10 +39,9 @@ NO_SLOT = -1  # in ``slot_of``: the feature has occurred but has no slot
 class Past(NamedTuple):
     """Occurrences to be replayed, in the order of the rows for each feature."""
 
-    slots: np.ndarray  # (r,) uint32: slots of the features
     sources: np.ndarray  # (r,) int64: indices into the log, of the rows with the occurrences
     places: np.ndarray  # (r,) int64: indices into the kept occurrences
-    rows: Rows  # the occurrences as rows of one entry each, with raw values
+    rows: Rows  # the occurrences as rows of one entry each, with slots as features, and raw values
 
 
 class Met(NamedTuple):
@@ -81,13 +81,13 @@ class Values(NamedTuple):
 class FirstMeetings(Part):
     """The first occurrences of features, and the slots of features with more occurrences.
 
-    Features below ``first`` have their own numbers as slots; it is 0 before the first row. The slots of other features
-    are in ``slot_of``: 0 if they never occurred, NO_SLOT if they have none yet; ``n_given`` have one. Rows with a first
-    occurrence are numbered by ``serials`` of features; there are ``n_logged``. The ``n_kept`` occurrences that are kept
-    have ``features`` and ``rows`` (serials, ascending), and ``values`` by view. They form chains: ``latest`` is the
-    position, from 1, of the latest occurrence of a feature, and ``before`` of the occurrence before each; 0 for none.
-    ``n_partial`` features got a slot after their first occurrence had left the log. Once it ``is_settled``, features
-    get slots at once.
+    Features below ``first`` have their own numbers as slots; it is 0 before the first row, and EVERY where no feature
+    is left out of a row. The slots of other features are in ``slot_of``: 0 if they never occurred, NO_SLOT if they have
+    none yet; ``n_given`` have one. Rows with a first occurrence are numbered by ``serials`` of features; there are
+    ``n_logged``. The ``n_kept`` occurrences that are kept have ``features`` and ``rows`` (serials, ascending), and
+    ``values`` by view. They form chains: ``latest`` is the position, from 1, of the latest occurrence of a feature, and
+    ``before`` of the occurrence before each; 0 for none. ``n_partial`` features got a slot after their first occurrence
+    had left the log. Once it ``is_settled``, features get slots at once.
 
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
@@ -123,12 +123,17 @@ class FirstMeetings(Part):
     )
     serials, latest, before = Declared(LEARNED), Declared(LEARNED), Declared(LEARNED)
 
-    def __init__(self) -> None:
-        self.first, self.n_partial, self.is_settled, self.n_known = 0, 0, False, None
+    def __init__(self, first: int = 0) -> None:
+        self.first, self.n_partial, self.is_settled, self.n_known = first, 0, False, None
         self.n_given, self.n_logged, self.n_kept = 0, 0, 0
         self.slot_of, self.serials, self.latest = np.zeros((3, 1), np.int32)
         self.features, self.rows, self.before = np.zeros((3, 0), np.int32)
         self.values = {}
+
+    @property
+    def assigns_slots(self) -> bool:
+        """Whether features may get other slots than their own numbers."""
+        return self.first < EVERY
 
     def n_slots(self, n_features: int) -> int:
         """An upper bound on the number of slots given to the first ``n_features`` features so far."""
@@ -254,9 +259,9 @@ class FirstMeetings(Part):
         counts = (chains > 0) & (self.rows[chains - 1] < end_serial)
         places = chains[counts].astype(np.int64) - 1
         slots = np.repeat(self.slot_of[features] if slots is None else slots, np.count_nonzero(counts, axis=1))
-        slots, edges = slots.astype(np.uint32), np.arange(len(places) + 1)
-        rows = Rows(edges[:-1], edges[1:], slots, self.values["raw"][places])
-        return Past(slots, self.rows[places].astype(np.int64) % LOGGED, places, rows)
+        edges = np.arange(len(places) + 1)
+        rows = Rows(edges[:-1], edges[1:], slots.astype(np.uint32), self.values["raw"][places])
+        return Past(self.rows[places].astype(np.int64) % LOGGED, places, rows)
 
     def settle(self) -> Past | None:
         """Give slots to all features that occurred, and to others once they occur; returns occurrences to replay."""
@@ -335,7 +340,7 @@ class FirstMeetings(Part):
         feature_array[with_slot] = slot_array[slots[with_slot]]
         return feature_array
 
-    def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
+    def alone_in(self, X: Block, n_slots: int, n_met: int) -> Alone | None:
         """Features of rows that have occurred but have no slot; None if there are none.
 
         Slots from ``n_slots`` on count as not yet given, and rows with serials from ``n_met`` on as not yet learned.

@@ -59,6 +59,6 @@ class Family(NamedTuple):
 class WeightedRows(NamedTuple):
     """Rows in the view of a member, and its weights: margins are sums of weight * x / unit."""
 
-    X: Any  # block of rows
+    X: Any  # block of rows, or their entries
     read: ReadWeights
     features: np.ndarray | None = None  # (d,) numbers of features without a slot; None for weights by slot

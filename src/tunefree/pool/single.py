@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunefree.core.part import LEARNED, Part, argument, child
-from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
@@ -52,9 +51,7 @@ class Single(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n, K) of future rows."""
-        present = self.linear.present(X)
-        blocks = [present.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
-        return np.concatenate([np.empty((0, self.linear.n_outputs)), *(finite(block[0]) for block in blocks)])
+        return finite(self.linear.present().predict(X)[0])
 
     @property
     def mixtures(self) -> list[Mixture]:
@@ -63,7 +60,7 @@ class Single(Part):
 
     def shares(self) -> dict[str, float]:
         """The share of each member in predictions of future rows, by name."""
-        return {self.linear.members[0].name: 1.0}
+        return {self.linear.members[0].setting.name: 1.0}
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Add a class; members then have ``n_outputs`` outputs and this objective."""

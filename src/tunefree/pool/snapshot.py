@@ -122,7 +122,7 @@ class Copies(Part):
                 if [one.widths for one in waiting.units] != [one.widths for one in rows.units]:
                     self._flush()
             is_full = self.ledger.add(rows.at(some), len(some))
-            if is_full or self.members.linear.meetings is not None:  # their log does not keep features forever
+            if is_full or self.members.linear.meetings.assigns_slots:  # their log does not keep features forever
                 self._flush()
 
     def _flush(self) -> None:

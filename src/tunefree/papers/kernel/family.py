@@ -9,7 +9,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import LEARNED, argument, child, scratch
-from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import FINITE, SIZE, Number, Text
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen, measured
@@ -86,10 +85,7 @@ class Kernels(Single):
         return np.where(asleep[:, None], np.nan, mixed)
 
     def predict(self, X: Any) -> np.ndarray:
-        blocks = [self.bank.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
-        return np.concatenate([np.empty((0, self.linear.n_outputs)), *map(self._mixture_of, blocks)])
-
-    def _mixture_of(self, predictions: np.ndarray) -> np.ndarray:
+        predictions = self.bank.predict(X)
         if self.mixture is None:
             return finite(predictions[0])
         return self._as_margins(self.mixture.predict(self._as_mixed(predictions)))
