@@ -123,8 +123,7 @@ class Growth(Part):
     def remembers(self, digests: np.ndarray) -> np.ndarray:
         """A mask (n,) of rows whose digests are known to some generation awake."""
         known = np.zeros(len(digests), bool)
-        with_digests = [generation for generation in self.awake if len(generation.observations)]
-        births = {(generation.clock, generation.rows): generation for generation in with_digests}
+        births = {(one.clock, one.rows): one for one in self.awake if len(one.observations)}
         for generation in births.values():  # generations of one birth were grown on the same rows
             known |= generation.knows(digests)
         return known

@@ -201,11 +201,15 @@ class Member(Part):
         """
         if self.fixed is not None:
             return self.fixed
-        weights, units = read(self.state, min(n_features, self.state.n_features))
+        weights = read(self.state, min(n_features, self.state.n_features))
+        self.add_offsets(weights)
+        return weights
+
+    def add_offsets(self, read: ReadWeights) -> None:
+        """Add the offsets to the weights of the constant, in place."""
         if self.offsets is not None:
-            units[0] = units[0] or 1.0  # 0 if the constant has no weight yet
-            weights[0] += self.offsets * units[0]
-        return ReadWeights(weights, units)
+            read.units[0] = read.units[0] or 1.0  # 0 if the constant has no weight yet
+            read.weights[0] += self.offsets * read.units[0]
 
     def fix(self, n_features: int) -> None:
         """Keep only the state for predictions, in single precision."""
@@ -232,7 +236,7 @@ class LinearGroup(Part):
     were learned again; and the occurrences met in them, or None where each slot is the number of its feature.
     """
 
-    n_features_of_rows, n_features, n_outputs = argument(), argument(), argument()
+    n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
     has_classes, hidden = argument(), argument()
     n_known: int | None = argument()  # the number of features to save; None for all
     meetings: FirstMeetings = child(
@@ -267,6 +271,7 @@ class LinearGroup(Part):
         self.members = [Member(setting, *member_arguments) for setting in settings]
         self.views = {}  # by name, from the first rows on; the raw view has no state
         self._weights = None  # a cache that is valid until a member changes
+        self.n_changes = 0  # number of changes of members, by which others know that their copies are stale
 
     @property
     def n_columns(self) -> int | None:
@@ -300,7 +305,7 @@ class LinearGroup(Part):
         """The weights (d, K) of the first member, and the units (d,), by feature."""
         group = copy.deepcopy(self) if self.meetings.assigns_slots else self
         group.settle()
-        return ReadWeights(*(group.meetings.by_feature(array, n_features) for array in group.reads()[0]))
+        return ReadWeights(*(group.meetings.by_feature(array, n_features) for array in group._reads()[0]))
 
     def forget(self, features: np.ndarray) -> None:
         """Forget features, whose slots must be their numbers."""
@@ -368,11 +373,11 @@ class LinearGroup(Part):
 
     def present(self) -> LinearSnapshot:
         """The members as they are now, valid until they learn."""
-        return LinearSnapshot(self, self.reads(), self.views)
+        return LinearSnapshot(self, self._reads(), self.views)
 
     def snapshot(self) -> LinearSnapshot:
         """A snapshot of the members, whose predictions stay the same to the bit while the group learns."""
-        reads, self._weights = self.reads(), None  # the snapshot owns these arrays from now on
+        reads, self._weights = self._reads(), None  # the snapshot owns these arrays from now on
         return LinearSnapshot(self, reads, copy.deepcopy(self.views))
 
     @property
@@ -380,8 +385,8 @@ class LinearGroup(Part):
         """The names of the views of the members."""
         return {member.setting.view for member in self.members}
 
-    def reads(self) -> list[ReadWeights]:
-        """For each member, its weights (d, K) and the units (d,) of the features in its view, which are not changed."""
+    def _reads(self) -> list[ReadWeights]:
+        """For each member, its weights (d, K) and the units (d,) of the features in its view."""
         if self._weights is None:
             self._weights = [member.weights(self.n_features) for member in self.members]
         return self._weights
@@ -417,7 +422,7 @@ class LinearGroup(Part):
 
     def complete(self) -> None:
         """Note that the weights of members have changed: cached weights are stale."""
-        self._weights = None
+        self._weights, self.n_changes = None, self.n_changes + 1
 
 
 class LinearSnapshot(Part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -184,11 +185,9 @@ class MemberRows:
         versions += [(key, version) for key, generation in grown for version, _ in enumerate(generation.living, 1)]
         places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
         kept = [(version, place) for version, place in enumerate(places) if place is not None]
-        # Pairs of versions and their positions in the mixture, each pair written in one step.
-        self.kept: list[tuple[Any, Any]] = [([version], [place]) for version, place in kept]
-        if n < threads.FEW:
-            some, kept_places = np.array(kept, np.intp).reshape(-1, 2).T
-            self.kept = [(slice(None) if len(kept) == len(places) else some, kept_places)]
+        # Versions and their positions in the mixture: all in one step for few rows, else in a step for each version.
+        pairs = np.array(kept, np.intp).reshape(-1, 2)
+        self.kept: list[Any] = [pairs.T.copy()] if n < threads.FEW else list(pairs[:, :, None])
         self.members, self.n, n_outputs = members, n, members.linear.n_outputs
         self.has_two = members.loss is None and n_outputs == 1
         self.written = np.empty((n, len(members.names), max(members.width, 1)))
@@ -230,8 +229,10 @@ class MemberRows:
         self.gathered = np.empty(len(self.sources))
         self.columns = [self.gathered[start:stop].reshape(self.n, -1) for start, stop in pairwise(edges)]
 
-    def _programs(self, calls: Iterator[list[Call]]) -> list[Program]:
-        return [Program([*chain(*calls)])] if self.n < threads.FEW else [Program(some) for some in calls]
+    def _programs(self, calls: Iterator[list[Call]]) -> list[tuple[Program]]:
+        """One program for few rows, else one for each generation, as arguments for threads."""
+        together = [[*chain(*calls)]] if self.n < threads.FEW else calls
+        return [(Program(some),) for some in together]
 
     def _walk_calls(self) -> Iterator[list[Call]]:
         """The calls in which generations predict as they were born, except those born before some class appeared."""
@@ -257,17 +258,11 @@ class MemberRows:
             elif len(part.levels):
                 yield [(trees.add_singles, part.levels, self.leaves[tree], written)]
 
-    def _run(self, programs: list[Program]) -> None:
-        if len(programs) == 1:
-            programs[0].run()
-        else:
-            threads.each(lambda program: program.run(), [(program,) for program in programs], self.n)
-
     def walk(self, matrix: np.ndarray) -> None:
         """Let the generations as they were born predict rows (n, c)."""
         matrix.take(self.sources, out=self.gathered, mode="clip")
         self.margins[:], self.scores[:] = self.starts, 0.0
-        self._run(self.walk_programs)
+        threads.each(methodcaller("run"), self.walk_programs, self.n)
         for averaged in self.trees:
             self.means[:] = trees.margins_of_means(averaged, self.means / self.n_averaged, self.least)
         for k, generation in enumerate(self.generations if self.are_late else ()):
@@ -290,7 +285,7 @@ class MemberRows:
             else:
                 self.targets[:] = np.where(y == 1.0, 1.0, -1.0) if self.has_two else y
         self.added[:] = 0.0
-        self._run(self.follow_programs)
+        threads.each(methodcaller("run"), self.follow_programs, self.n)
         if not self.are_living:
             for (part, tree), sums in zip(self.living, self.added, strict=True):
                 sums[:] = part.corrected(self.margins[tree], sums)
@@ -302,10 +297,7 @@ class MemberRows:
         self.written.fill(np.nan)
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
-        if self.n < threads.FEW:
-            self._write_versions(*self.kept[0])
-        else:
-            threads.each(self._write_versions, self.kept, self.n)
+        threads.each(self._write_versions, self.kept, self.n)
 
     def _write_versions(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.compiled.functions import Program
 from tunefree.core.rows import Block, Rows, entries_of, reach
-from tunefree.learners.weights import ReadWeights
+from tunefree.learners.weights import reading
 from tunefree.pool.contexts import KNOWN, NEW, mixing_of
 from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.members import MemberRows
@@ -28,12 +28,11 @@ class LinearRow:
     """Arrays and programs for rows like ``X`` in linear members, which write predictions to an array (m, 1, K).
 
     ``values`` has the entries of a row in each view, the raw one first: constant, numbers, codes, and words. ``ends``
-    (2,) are the numbers of entries without the words, and with them. ``latest`` are the weights that ``reads`` has a
-    copy of.
+    (2,) are the numbers of entries without the words, and with them.
     """
 
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
-        self.group, self.like, self.written, self.latest = group, X, written, group.reads()
+        self.group, self.like, self.written, self.n_changes = group, X, written, group.n_changes
         first = 1 + X.numbers.shape[1]
         self.room, names = max(ROOM, 2 * (X.codes.size + X.values.size)), ["raw", *sorted(group.view_names - {"raw"})]
         self.target, self.weight, self.ends = np.zeros(1), np.zeros(1), np.zeros(2, np.int64)
@@ -45,8 +44,12 @@ class LinearRow:
         self.view_program = Program([(transform_rows, view, *raw, *arrays) for view, *arrays in shown])
         start, end = np.zeros(1, np.int64), self.ends[1:]
         rows = {name: Rows(start, end, self.indices, values) for name, values in zip(names, self.values, strict=True)}
-        self.reads = [ReadWeights(*map(np.copy, read)) for read in self.latest]
+        self.reads = [member.weights(group.n_features) for member in group.members]
         members = [(member, rows[member.setting.view]) for member in group.members]
+        learning: list[Any] = [
+            (member.state, read) for member, read in zip(group.members, self.reads, strict=True) if not member.fixed
+        ]
+        self.read_program = Program([(reading(s.__class__, s.n_outputs == 1), s, *read) for s, read in learning])
         self.score_program = Program(
             [
                 (score_rows, *read, row, margins)
@@ -71,7 +74,8 @@ class LinearRow:
         """Write a row in all views, which learn it if its weight is above 0."""
         self.target[0], self.weight[0] = target, weight
         raw, first = self.values[0], 1 + X.numbers.shape[1]
-        last, end = self.ends[:] = first + X.codes.size, first + X.codes.size + X.values.size
+        last = self.ends[0] = first + X.codes.size
+        end = self.ends[1] = last + X.values.size
         raw[1:first] = X.numbers[0]
         raw[self.group.hidden] = 0.0
         if last > first:
@@ -83,10 +87,11 @@ class LinearRow:
 
     def predict(self, X: Block) -> None:
         """Write the predictions of linear members for a row."""
-        if self.group.reads() is not self.latest:
-            self.latest = self.group.reads()
-            for (weights, units), read in zip(self.reads, self.latest, strict=True):
-                weights[:], units[:] = read
+        if self.group.n_changes != self.n_changes:
+            self.read_program.run()
+            for member, read in zip(self.group.members, self.reads, strict=True):
+                member.add_offsets(read)
+            self.n_changes = self.group.n_changes
         self._write(X, 0.0, 0.0)
         self.score_program.run()
         if not self.group.has_classes:
@@ -141,11 +146,13 @@ class SingleRow:
             self.members.walk(matrix)
             self.row = row
         self.members.follow(y, in_context if context == NEW else 0.0)
-        self.members.write()
-        if waited is not None:
+        if waited is None:
+            self.members.write()
+        else:
             self.written[0] = waited
         if y is None:
-            self.born[:] = self.written[:, self.places_born]
+            if self.has_finished:
+                self.born[:] = self.written[:, self.places_born]
             self.mixing[context].run()
         else:
             self.target[0], self.weight[0] = y, in_context
