@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -92,7 +91,7 @@ class FirstPassRecord(Part):
         """
         if rows.met is not None:
             self.prepare()
-        if self._ledger.add(rows, len(rows.y)) or rows.met is not None:
+        if self._ledger.add(rows) or rows.met is not None:
             self.prepare()
 
     def prepare(self) -> None:
@@ -122,13 +121,9 @@ class FirstPassRecord(Part):
 
     def replay(self, past: Past | None) -> None:
         """Add first occurrences that were left out of earlier rows."""
-        self.evidence = self._replayed(self.evidence, past)
-
-    def _replayed(self, evidence: Evidence, past: Past | None) -> Evidence:
         if past is not None and len(past.sources):
-            evidence = _with_room(evidence, 1 + int(past.rows.indices.max()))
-            replay_evidence(evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
-        return evidence
+            self.evidence = _with_room(self.evidence, 1 + int(past.rows.indices.max()))
+            replay_evidence(self.evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings) -> Certificate:
         """The certificate of every linear model on these rows; ``meetings`` maps features to slots.
@@ -139,9 +134,9 @@ class FirstPassRecord(Part):
             n_slots = meetings.n_slots(n_features)
             complete = certify(self.evidence, objective)
             return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
-        meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)
-        evidence = self._replayed(evidence, meetings.settle())
-        complete = certify(evidence, objective)
+        meetings, record = meetings.copied(), self.copied()
+        record.replay(meetings.settle())
+        complete = certify(record.evidence, objective)
         pulls = meetings.by_feature(complete.pulls, n_features)
         largest = meetings.by_feature(complete.largest, n_features)
         kept, values = meetings.features[: meetings.n_kept], np.abs(meetings.values["raw"][: meetings.n_kept])

@@ -187,7 +187,7 @@ class Growth(Part):
         """
         self.pending = [pending for pending in self.pending if pending.clock == WHOLE]
         awake = [generation.rows for generation in self.generations_of(WHOLE, TREES[0])]
-        births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
+        births = [birth.rows for birth in self.pending if TREES[0] in birth.generations]
         newest = max([*awake, *births], default=0)
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
         is_balanced = has_log_link(self.loss)  # the total predicted by trees of all rows is needed
@@ -210,10 +210,9 @@ class Growth(Part):
 
     def _inherited(self, clock: int, kind: str) -> Inherited:
         """Settings inherited from the newest generation of a clock and kind, even if it does not predict yet."""
-        births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
-        newest = [generation for birth in births if (generation := birth.result()) is not None]
-        generations = [*newest, *self.generations_of(clock, kind)]
-        return generations[0].inherited if generations else Inherited()
+        births = [birth.generations for birth in self.pending if birth.clock == clock]
+        newest = [generations[kind] for generations in births if kind in generations]
+        return next((one.inherited for one in [*newest, *self.generations_of(clock, kind)]), Inherited())
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         column_keys = self.columns.grown_on()
@@ -236,12 +235,10 @@ class Growth(Part):
 
     def _take_over(self, rows: int) -> None:
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
-            for kind, future in pending.grown.items():
-                generation = future.result()
-                if generation is not None:
-                    generation.know(self.n_classes)
-                    before = self.generations_of(pending.clock, kind)
-                    self.awake.insert(self.awake.index(before[0]) if before else len(self.awake), generation)
+            for kind, generation in pending.generations.items():
+                generation.know(self.n_classes)
+                before = self.generations_of(pending.clock, kind)
+                self.awake.insert(self.awake.index(before[0]) if before else len(self.awake), generation)
         self.awake = [generation for *_, age, generation in self.generations() if age < self.n_ages]
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
 

@@ -65,7 +65,7 @@ class Ledger:
     >>> class Few(NamedTuple):
     ...     y: np.ndarray
     >>> ledger = Ledger()
-    >>> [ledger.add(Few(np.array([number])), 1) for number in range(3)]
+    >>> [ledger.add(Few(np.array([number]))) for number in range(3)]
     [False, False, False]
     >>> ledger.flush(print)
     Few(y=array([0, 1, 2]))
@@ -75,10 +75,10 @@ class Ledger:
     def __init__(self) -> None:
         self.waiting, self._n = list[Any](), 0
 
-    def add(self, rows: Any, n: int) -> bool:
+    def add(self, rows: Any) -> bool:
         """Add rows, whose arrays must not be written to later; returns whether there are enough to be recorded."""
         self.waiting.append(rows)
-        self._n += n
+        self._n += len(rows.y)
         return self._n >= TOGETHER
 
     def flush(self, *observers: Callable[[Any], None]) -> None:

@@ -260,7 +260,7 @@ class LinearGroup(Part):
         n_outputs: int,
         average: bool,
         meetings: FirstMeetings,
-        monotone: Iterable[int] = (),
+        monotone: Iterable[int],
     ) -> None:
         self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self.latest = None, None

@@ -102,12 +102,15 @@ class Members(Part):
             for *_, generation in self.generations():
                 generation.know(self.width)
 
-    def know_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    def known(self, digests: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        """A mask (n,) of known observations or groups; then remembers those of a weight above 0."""
+        is_known = self.seen.knows(digests) if weight is None else self.seen.add(digests, weight)
+        return is_known if self.growth is None else is_known | self.growth.remembers(digests)
+
+    def known_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
         """A mask (n,) of rows whose groups are known; then remembers the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
-        run_groups = groups[starts]
-        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
-        is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
+        is_known = self.known(groups[starts], np.maximum.reduceat(weight, starts))
         return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
     def observe(self, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -123,7 +126,7 @@ class Members(Part):
         if growth is None:
             return matrix, np.zeros(n, np.uint64), np.zeros(n, bool)
         digests = growth.columns.digests(rows.X, matrix)
-        return matrix, digests, growth.remembers(digests) | self.seen.add(digests, rows.weight)
+        return matrix, digests, self.known(digests, rows.weight)
 
     def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
         """Predictions (n, M, K) of future rows; generations see ``matrix``."""

@@ -140,7 +140,7 @@ class Pool(Part):
 
     def _predicted_ahead(self, rows: LabelledRows, groups: np.ndarray) -> LabelledRows:
         """Rows in runs of groups with their predictions, before any of them is learned."""
-        predictions, is_known = self.members.predict(rows.X), self.members.know_groups(rows.weight, groups)
+        predictions, is_known = self.members.predict(rows.X), self.members.known_groups(rows.weight, groups)
         mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
         mixed += self.offsets[NEW] if self.has_no_events else 0.0
         precedes = np.full(len(groups), self.rows == 0)
@@ -173,7 +173,7 @@ class Pool(Part):
         digests, contexts = None, np.zeros(len(matrix), np.uint8)
         if growth is not None and not members.has_groups:
             digests = growth.columns.digests(X, matrix)
-            contexts = (growth.remembers(digests) | members.seen.knows(digests)).astype(np.uint8)
+            contexts = members.known(digests).astype(np.uint8)
         if members.signs:
             contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
         return digests, contexts
@@ -340,7 +340,7 @@ class Pool(Part):
             self.flush()  # the number of columns has changed
         if waits:
             rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
-        is_full = self.ledger.add(rows, len(rows.y))
+        is_full = self.ledger.add(rows)
         if is_full or rows.groups is not None or self.members.linear.meetings.assigns_slots:
             self.flush()
 

@@ -65,9 +65,6 @@ class Single(Part):
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Add a class; members then have ``n_outputs`` outputs and this objective."""
         self.linear.add_class(objective, n_outputs)
-        self._calibrate_classes(n_classes)
-
-    def _calibrate_classes(self, n_classes: int) -> None:
         if self.calibration is not None:
             rows = int(self.calibration.view.rounds[0])
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)

@@ -185,7 +185,7 @@ def predict_row(
             return None
         row = SingleRow(pool, X, bound)
     matrix, digests = observed
-    row.predict(X, matrix, context, y, weights, None if y is None else next(pool.waiting.taken(digests), None))
+    row.predict(X, matrix, context, y, weights, None if y is None else pool.waiting.rows.pop(int(digests[0]), None))
     predicted = row.written.copy(), row.mixed.copy()
     pool.single_rows.append(row)
     return predicted

@@ -121,7 +121,7 @@ class Copies(Part):
             for waiting in self.ledger.waiting[:1]:
                 if [one.widths for one in waiting.units] != [one.widths for one in rows.units]:
                     self._flush()
-            is_full = self.ledger.add(rows.at(some), len(some))
+            is_full = self.ledger.add(rows.at(some))
             if is_full or self.members.linear.meetings.assigns_slots:  # their log does not keep features forever
                 self._flush()
 

@@ -136,9 +136,8 @@ class Kernels(Single):
         return dict(zip((member.name for member in self.bank.members), means, strict=True))
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        self.linear.add_class(objective, n_outputs)
+        super().add_class(objective, n_outputs, n_classes)
         self.bank.add_class(objective, n_outputs, n_classes)
-        self._calibrate_classes(n_classes)
         if self.mixture is not None and n_classes > 2:
             self.mixture.add_class()
 
