@@ -76,7 +76,7 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     np.testing.assert_allclose(once.mean_weights(), everything.mean_weights(), rtol=1e-9, atol=1e-12)
     assert FIRST < once.linear.n_slots(once.n_features) < 0.8 * once.n_features
     present, n_slots = once.linear.present(), once.linear.n_slots(once.n_features)
-    np.testing.assert_array_equal(present.by_slot(once.mean_weights()), present.reads[0][0][:n_slots])
+    np.testing.assert_array_equal(once.linear.meetings.by_slot(once.mean_weights()), present.reads[0][0][:n_slots])
     again = restored(once)
     for model in (once, again):
         learn(model, X, y, weight, cuts)

@@ -71,10 +71,12 @@ class FirstPassRecord(Part):
         """The rows of the log that are in use; its capacity depends on the blocks in which rows came."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
 
-    def reserve(self, n_features: int, exactly: bool) -> None:
-        """Reserve capacity for at least so many features, or for ``exactly`` so many."""
-        if n_features > self.evidence.n_features:
-            self.evidence = _with_room(self.evidence, n_features, exactly)
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
+        """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
+        capacity = self.evidence.n_features
+        if n_features > capacity:
+            room = n_features if exactly else max(n_features, 2 * capacity)
+            self.evidence = self.evidence.grown(room, self.evidence.n_outputs)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Extend the record to more outputs; later predictions have this objective. No rows may wait."""
@@ -106,7 +108,7 @@ class FirstPassRecord(Part):
             record_evidence(self.evidence, objective, *arrays)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
-            self.evidence = _with_room(self.evidence, met.n_slots)
+            self.reserve(met.n_slots)
             self.replay(met.past)
             record_evidence(self.evidence, objective, *arrays, met.places, self.log)
             self.evidence.forget(met.visited)
@@ -122,7 +124,7 @@ class FirstPassRecord(Part):
     def replay(self, past: Past | None) -> None:
         """Add first occurrences that were left out of earlier rows."""
         if past is not None and len(past.sources):
-            self.evidence = _with_room(self.evidence, 1 + int(past.rows.indices.max()))
+            self.reserve(1 + int(past.rows.indices.max()))
             replay_evidence(self.evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
 
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings) -> Certificate:
@@ -144,10 +146,3 @@ class FirstPassRecord(Part):
         np.maximum.at(largest, kept[is_known], values[is_known])
         n_partial = meetings.n_partial
         return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
-
-
-def _with_room(evidence: Evidence, n_features: int, exactly: bool = False) -> Evidence:
-    """The evidence with capacity for so many features, which doubles to save copies, unless ``exactly`` so many."""
-    if n_features <= evidence.n_features:
-        return evidence
-    return evidence.grown(n_features if exactly else max(n_features, 2 * evidence.n_features), evidence.n_outputs)

@@ -470,10 +470,6 @@ class LinearSnapshot(Part):
         """Rows as each of the members sees them, and entries of features without a slot, if there are any."""
         return map(self._weighting(X), self.group.members, self.reads)
 
-    def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
-        """An array (d, ...) by feature, reordered like the weights of members."""
-        return np.asarray(self.group.meetings.by_slot(feature_array))
-
     def _weighting(self, X: Any) -> Callable[[Member, ReadWeights], list[WeightedRows]]:
         """A function of a member and its weights that returns its part of :meth:`weighted_rows`.
 

@@ -6,14 +6,13 @@ members and the mixture into a few programs. Other cases are left to :class:`tun
 
 from __future__ import annotations
 
-from contextlib import suppress
 from operator import is_
 from typing import Any
 
 import numpy as np
 
 from tunefree.compiled.functions import Program
-from tunefree.core.rows import Block, Rows, entries_of, reach
+from tunefree.core.rows import Block, Rows, reach
 from tunefree.learners.weights import reading
 from tunefree.pool.contexts import KNOWN, NEW, mixing_of
 from tunefree.pool.linear_group import LinearGroup
@@ -103,7 +102,10 @@ class LinearRow:
         has_two = self.group.has_classes and self.group.n_outputs == 1
         self._write(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
         self.learn_program.run()
-        self.group.latest = entries_of(X), None
+        end = self.ends[1]
+        row = Rows(np.zeros(1, np.int64), self.ends[1:].copy(), self.indices[:end].copy(), self.values[0, :end].copy())
+        row.values[1 : 1 + X.numbers.shape[1]] = X.numbers[0]  # monotone columns are hidden from members only
+        self.group.latest = row, None
         self.group.complete()
         for member in self.group.members:
             member.count(self.weight)
@@ -172,12 +174,14 @@ def predict_row(
     ``observed`` is the row as generations see it, and its digest. With a class or number ``y`` it is then learned. The
     result is None if some member lacks a view or some feature a slot.
     """
-    linear, meetings, row = pool.members.linear, pool.members.linear.meetings, None
+    linear, meetings = pool.members.linear, pool.members.linear.meetings
     if meetings.assigns_slots and (y is not None or reach(X) > meetings.first > 0):
         return None
     bound = _bound_objects(pool)
-    with suppress(IndexError):  # the first row, or all arrays are in use by other threads
+    try:
         row = pool.single_rows.pop()
+    except IndexError:  # the first row, or all arrays are in use by other threads
+        row = None
     if row is not None and not (len(bound) == len(row.bound) and all(map(is_, bound, row.bound))):
         pool.single_rows, row = [], None
     if row is None or not row.linear.is_like(X):

@@ -34,7 +34,7 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
     linear.settle()
     if linear.meetings.n_partial:
         return no_bound("some first occurrences of features are not known any more")
-    (member,), by_slot = linear.members, linear.present().by_slot(weights)
+    (member,), by_slot = linear.members, linear.meetings.by_slot(weights)
     if member.offsets is not None:
         return no_bound("a class that came late began with more than the learner's rounds")
     slot_weights = np.zeros((member.room, model.n_outputs))
