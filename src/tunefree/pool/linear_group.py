@@ -323,17 +323,6 @@ class LinearGroup(Part):
             member.fix(self.n_features)
         self.complete()
 
-    def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
-        """Give slots to the features of rows, given by view, and replay first occurrences."""
-        met = self.meetings.meet(by_view["raw"], weight, self.n_outputs)
-        if met is not None:
-            for view in by_view.keys() - {"raw"}:
-                by_view[view] = self.meetings.shown(met, view, by_view[view])
-            by_view["raw"] = met.X
-            self.reserve(self.meetings.first, met.n_slots)
-            self._replay(met.past)
-        return met
-
     def _replay(self, past: Past) -> None:
         if len(past.sources):
             rows = {view: self.meetings.replayed(past, view) for view in self.meetings.values}
@@ -355,7 +344,11 @@ class LinearGroup(Part):
         views = self.view_names - {"raw"}
         self.views |= {name: Steady.create(X.numbers.shape[1]) for name in views - self.views.keys()}
         by_view = {"raw": X} | {name: transform(self.views[name], shown, learns) for name in views}
-        met = self._assign_slots(by_view, weight)
+        met = self.meetings.meet(by_view, weight, self.n_outputs)
+        if met is not None:
+            by_view = met.rows
+            self.reserve(self.meetings.first, met.n_slots)
+            self._replay(met.past)
         names = self.view_names if again else self.view_names | {"raw"}
         entries = {view: entries_of(by_view[view]) for view in names}
         self.latest = entries.get("raw"), met
@@ -477,21 +470,16 @@ class LinearSnapshot(Part):
         """
         X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
         by_view = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
-        names, alone = self.group.view_names, meetings.alone_in(X, *self.counts)
-        entries = {view: entries_of(meetings.in_slots(by_view.get(view, X))) for view in names}
-        occurrences: dict[str, tuple[Any, Rows]] = {}
-        if alone is not None:
-            kept = names & meetings.values.keys()
-            occurrences = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
+        alone, in_slots = meetings.alone_in(by_view, *self.counts), meetings.in_slots(by_view)
+        entries = {view: entries_of(in_slots.get(view, in_slots["raw"])) for view in self.group.view_names}
 
         def weighted(member: Member, read: ReadWeights) -> list[WeightedRows]:
             view = member.setting.view
             seen = [WeightedRows(entries[view], read)]
-            if alone is not None and view in occurrences:
-                rows, past = occurrences[view]
-                past_weights = member.past_weights(past, alone.past)
+            if alone is not None and view in alone.rows:
+                past_weights = member.past_weights(meetings.replayed(alone.past, view), alone.past)
                 if past_weights is not None:
-                    seen.append(WeightedRows(rows, past_weights, np.append(0, alone.features)))
+                    seen.append(WeightedRows(alone.rows[view], past_weights, np.append(0, alone.features)))
             return seen
 
         return weighted
