@@ -132,17 +132,14 @@ class FirstPassRecord(Part):
 
         For features whose first occurrence has left the log, the steepest slopes of logged rows are a bound.
         """
-        if "raw" not in meetings.values:  # the slot of each feature is its own number
-            n_slots = meetings.n_slots(n_features)
-            complete = certify(self.evidence, objective)
-            return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
-        meetings, record = meetings.copied(), self.copied()
-        record.replay(meetings.settle())
+        record = self
+        if "raw" in meetings.values:  # some features may have no slot
+            meetings, record = meetings.copied(), self.copied()
+            record.replay(meetings.settle())
         complete = certify(record.evidence, objective)
-        pulls = meetings.by_feature(complete.pulls, n_features)
-        largest = meetings.by_feature(complete.largest, n_features)
-        kept, values = meetings.features[: meetings.n_kept], np.abs(meetings.values["raw"][: meetings.n_kept])
+        pulls, largest = (meetings.by_feature(array, n_features) for array in (complete.pulls, complete.largest))
+        kept, values = meetings.features[: meetings.n_kept], meetings.values.get("raw", np.zeros(0))[: meetings.n_kept]
         is_known = kept < n_features
-        np.maximum.at(largest, kept[is_known], values[is_known])
+        np.maximum.at(largest, kept[is_known], np.abs(values[is_known]))
         n_partial = meetings.n_partial
         return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
