@@ -87,7 +87,7 @@ class Growth(Part):
     columns = child(Columns, LEARNED)
     whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
     recent = child(Reservoir, RECORD, blank=lambda _: Reservoir(max(LENGTHS)))
-    windows = children(Window, LEARNED, make=lambda growth, header: growth._window(header["length"]))
+    windows = children(Window, LEARNED, make=lambda _, header: Window(header["length"]))
     awake: list[Generation] = children(Generation, LEARNED, make=lambda growth, _: Generation.bare(loss=growth.loss))
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
@@ -99,13 +99,10 @@ class Growth(Part):
         self.n_classes, self.loss, self.signs = n_classes, loss, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.array([WHOLE] * min(slots.values()) + [slot.clock for slot in slots])
-        self.windows = [self._window(length) for length in LENGTHS]
+        self.windows = [*map(Window, LENGTHS)]
         self.awake, self.pending, self.kinds = [], [], kinds_in(slots)
         self.n_ages, self.has_texts = len(AGES), False
         self.next = clocks.births(0)
-
-    def _window(self, length: int) -> Window:
-        return Window(length, self.clocks_of_places == length)
 
     def event(self) -> int:
         """The number of learned rows at the next birth or takeover."""
@@ -148,7 +145,7 @@ class Growth(Part):
             due += [WHOLE] * (self.next.takeover <= rows)
             self.next = clocks.births(rows)
         for window in [window for window in self.windows if window.birth <= rows]:
-            event = window.decide(rows, weights)
+            event = window.decide(rows, weights, self.clocks_of_places == window.length)
             if event is None:
                 self.awake = [generation for generation in self.awake if generation.clock != window.length]
             else:
