@@ -29,8 +29,8 @@ from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
 from tunefree.pool.occurrences import EVERY, FirstMeetings
 from tunefree.pool.options import ModelOptions, Monotone, objective_of_mixture
-from tunefree.pool.pool import PIECE, Pool
-from tunefree.pool.rows import LabelledRows
+from tunefree.pool.pool import Pool
+from tunefree.pool.rows import PIECE, LabelledRows
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
 from tunefree.pool.snapshot import Copies

@@ -26,14 +26,13 @@ from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeig
 from tunefree.pool.groups import chunks, weights_of_one_row
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
 from tunefree.pool.members import Members, predictions_of
-from tunefree.pool.rows import LabelledRows
+from tunefree.pool.rows import PIECE, LabelledRows
 from tunefree.pool.single_row import SingleRow, predict_row
 from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection
 from tunefree.pool.windows import BLOCK, NEVER, Rises
 
-PIECE = 2048  # the largest number of rows that members learn at once
 WORDS = 2**17  # the largest number of words in a piece: their features take statistics while the piece is learned
 NUMBERS = 2**22  # the largest number of dense numbers in a piece: members copy them
 NO_OFFSETS = np.zeros(N_CONTEXTS)
@@ -130,7 +129,7 @@ class Pool(Part):
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
         rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
-        for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
+        for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows):
             chunk = rows.part(first, last)
             if chunk.groups is not None:
                 chunk = self._predicted_ahead(chunk, chunk.groups)

@@ -12,7 +12,6 @@ from tunefree.mixing.mixture import Mixture
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
 from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.pool import PIECE
 from tunefree.pool.rows import LabelledRows
 
 
@@ -37,8 +36,7 @@ class Single(Part):
 
         The calibration learns nothing from rows that come ``again``.
         """
-        for piece in pieces(len(rows.y)):
-            some = rows.part(piece.start, piece.stop)
+        for some in rows.pieces():
             (predictions,) = self.linear.learn(some, again)
             yield self._calibrated(predictions, some.y, np.zeros(len(some.y)) if again else some.weight)
 
@@ -78,11 +76,6 @@ class Single(Part):
 
     def finish(self) -> None:
         """End a pass."""
-
-
-def pieces(n: int) -> Iterator[slice]:
-    """Slices that cut n rows into pieces, which bounds the memory of members' predictions."""
-    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
 def finite(predictions: np.ndarray) -> np.ndarray:

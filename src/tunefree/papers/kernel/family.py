@@ -19,7 +19,7 @@ from tunefree.pool.contexts import RelativeWeights
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.options import ModelOptions, objective_of_mixture
 from tunefree.pool.rows import Family, LabelledRows, LateLosses
-from tunefree.pool.single import Single, finite, pieces
+from tunefree.pool.single import Single, finite
 
 
 def _blank_mixture(kernels: Any, header: Any) -> Mixture:
@@ -62,8 +62,7 @@ class Kernels(Single):
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
         self._late = None
-        for piece in pieces(len(rows.y)):
-            some = rows.part(piece.start, piece.stop)
+        for some in rows.pieces():
             self.linear.learn(some, again)
             has_one_margin = self.linear.has_classes and self.linear.n_outputs == 1
             y = np.where(some.y == 1.0, 1.0, -1.0) if has_one_margin else np.asarray(some.y, np.float64)
