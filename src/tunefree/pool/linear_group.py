@@ -265,7 +265,7 @@ class LinearGroup(Part):
         self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self.latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # features known from the start
-        self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
+        self.n_features, self.n_outputs = meetings.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
         member_arguments = average, self.n_features, n_outputs, objective
         self.members = [Member(setting, *member_arguments) for setting in settings]
@@ -278,20 +278,15 @@ class LinearGroup(Part):
         """The number of dense columns; None before the first row, and where all members have the raw view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
-    def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
+    def reserve(self, n_features: int, n_slots: int = 0, exactly: bool = False) -> None:
         """Reserve capacity for the slots of at least ``n_features`` features, and for at least ``n_slots`` slots.
 
         Capacity doubles, unless ``exactly`` so many slots are wanted.
         """
-        if n_features:
-            self.n_features = max(self.n_features, self.n_slots(n_features))
-            self.complete()
+        self.n_features = max(self.n_features, self.meetings.n_slots(n_features))
+        self.complete()
         for member in self.members:
             member.reserve(max(n_slots, self.n_features), exactly)
-
-    def n_slots(self, n_features: int) -> int:
-        """The number of slots of the first ``n_features`` features."""
-        return self.meetings.n_slots(n_features)
 
     def settle(self) -> Past | None:
         """Learn all kept occurrences, and return them; from now on features get slots at once."""
@@ -403,7 +398,7 @@ class LinearGroup(Part):
     def prepare(self) -> None:
         """Exclude spare capacity, which depends on the blocks in which rows came, before a file is written."""
         for member in self.members:
-            member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
+            member.n_known = self.n_features if self.n_known is None else self.meetings.n_slots(self.n_known)
             member.n_logged = min(self.meetings.n_logged, LOGGED)
         self.meetings.n_known = self.n_known
 

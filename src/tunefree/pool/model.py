@@ -115,7 +115,7 @@ class Model(ScoredModel):
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
         self.loss_is_log_loss = task == "classification" and not options.is_calibrated
-        self.first_pass = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
+        self.first_pass = FirstPassRecord(options, meetings.n_slots(self.n_features), self.n_outputs)
         self.ended_by: str | None = None
 
     def _new_predictor(self) -> Any:
@@ -183,11 +183,9 @@ class Model(ScoredModel):
         learned.
         """
         self.check_learns()
-        if n_features:
-            self.n_features = max(self.n_features, n_features)
-            self.linear.reserve(self.n_features)
-        n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
-        self.linear.reserve(n_slots=n_slots, exactly=exactly)
+        self.n_features = max(self.n_features, n_features)
+        n_slots = max(n_slots, self.linear.meetings.n_slots(self.n_features))
+        self.linear.reserve(self.n_features, n_slots, exactly)
         self.first_pass.reserve(n_slots, exactly)
 
     @whole
@@ -330,7 +328,8 @@ class Model(ScoredModel):
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
-        self.first_pass.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
+        n_slots = self.linear.meetings.n_slots(self.n_features)
+        self.first_pass.n_known = 0 if self.predictor.only_predicts else n_slots
         arrays: dict[str, np.ndarray] = {}
         for name, child in self._parts().items():
             arrays_of_part, header[name] = child.save_state()
