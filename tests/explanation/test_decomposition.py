@@ -119,7 +119,7 @@ def test_terms_of_words_that_came_once_add_up():
     texts = [f"{word} day at the {k % 7} in place {k}" for k, word in enumerate(rng.choice(["good", "bad"], 400))]
     model = train(open_source({"said": texts, "y": ["good" in text for text in texts]}), Plan(target="y"))
     group, terms, rows = model.model.linear, decomposition_of(model).terms, rows_of(model, {"said": texts[:50]})
-    for part, margins in zip(LinearTerms(group, terms).parts(rows), group.present(rows).predict(rows), strict=True):
+    for part, margins in zip(LinearTerms(group, terms).parts(rows), group.present().predict(rows), strict=True):
         np.testing.assert_allclose(part.start + part.terms.sum(axis=1), margins, atol=1e-9)
 
 

@@ -49,7 +49,7 @@ def test_newton_steps_stay_finite_for_any_spread_of_weights():
         X, y = rng.normal(size=(300, 4)), Labels.of(rng.integers(0, 3, 300))
         model = Model("classification", "newton", view="steady", n_features=5)
         model.learn(dense(X), y, 10.0 ** rng.uniform(-40, 40, 300))
-        assert np.isfinite(model.linear.present(dense(X)).predict(dense(X))).all()
+        assert np.isfinite(model.linear.present().predict(dense(X))).all()
 
 
 def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
@@ -68,7 +68,7 @@ def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
     del model.linear.members[1].learn
     assert np.isfinite(shown).all() and np.isfinite(losses).all() and np.isfinite(model.predict(dense(X))).all()
     weights = model.predictor.shares()
-    assert np.isfinite([*weights.values()]).all() and weights[model.linear.members[1].name] > 0.0
+    assert np.isfinite([*weights.values()]).all() and weights[model.linear.members[1].setting.name] > 0.0
     again = restored(*model.save_state())
     margins = [one.learn(dense(X[200:]), Labels.of(y[200:]), weight[200:])[0].tobytes() for one in (model, again)]
     assert margins[0] == margins[1]

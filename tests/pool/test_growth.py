@@ -19,21 +19,21 @@ BIRTH = 91  # rows after which a generation is grown on all of them, and predict
 @pytest.mark.parametrize("later", [0, 9])
 def test_trees_are_not_grown_again_on_the_rows_that_the_newest_were_grown_on(later):
     model, _ = learned(stream(n=BIRTH + later))
-    before = dict(model.pool.members.growth.awake)
+    before = {kind: model.pool.members.growth.generations_of(WHOLE, kind)[0] for kind in TREES}
     for _ in range(2):  # the second pass ends where the first did
         model.freeze()
         for kind in TREES:
-            of_kind = model.pool.members.growth.awake[WHOLE, kind]
+            of_kind = model.pool.members.growth.generations_of(WHOLE, kind)
             assert of_kind[0].rows == BIRTH + later
-            assert of_kind[later > 0] is before[WHOLE, kind][0]
+            assert of_kind[later > 0] is before[kind]
 
 
 def test_a_window_sleeps_longer_after_each_failure_in_a_row():
-    window, useless, useful = Window(2048, np.array([False, True])), np.array([0.9, 0.1]), np.array([0.1, 0.9])
-    waits = []
+    window, useless, useful = Window(2048), np.array([0.9, 0.1]), np.array([0.1, 0.9])
+    waits, places = [], np.array([False, True])
     for weights in (useless, useless, useful, useful, useless, useless, useless):
         rows = window.birth
-        window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
+        window.decide(rows, weights, places)  # that of a window that sleeps is awake again, whatever the weights
         waits.append((window.birth - rows) // 2048)
     assert waits == [1, 2, 1, 1, 2, 1, 4]
 

@@ -30,7 +30,7 @@ def test_a_category_that_goes_on_growing(tmp_path):
         amount, user = drawn.gauss(0, 1), drawn.randrange(500 if i < 10_000 else 1500)
         rows.append({"amount": amount, "user": f"u{user}", "label": int(amount + drawn.gauss(0, 1) > 0)})
     trained = train(written(tmp_path / "c.jsonl", rows), Plan(target="label"))
-    assert trained.model.linear.n_slots(trained.model.n_features) > occurrences.FIRST and trained.progress.complete
+    assert trained.model.linear.n_features > occurrences.FIRST and trained.progress.complete
 
 
 def drawn_rows(drawn, n, capacity):

@@ -74,9 +74,9 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(once.mean_weights(), everything.mean_weights(), rtol=1e-9, atol=1e-12)
-    assert FIRST < once.linear.n_slots(once.n_features) < 0.8 * once.n_features
-    present, n_slots = once.linear.present(), once.linear.n_slots(once.n_features)
-    np.testing.assert_array_equal(present.by_slot(once.mean_weights()), present.reads[0][0][:n_slots])
+    assert FIRST < once.linear.meetings.n_slots(once.n_features) < 0.8 * once.n_features
+    present, n_slots = once.linear.present(), once.linear.meetings.n_slots(once.n_features)
+    np.testing.assert_array_equal(once.linear.meetings.by_slot(once.mean_weights()), present.reads[0][0][:n_slots])
     again = restored(once)
     for model in (once, again):
         learn(model, X, y, weight, cuts)
@@ -91,14 +91,14 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
     once, losses = learned(X, y, weight, [50, 51, 90], learner=learner, view=view)
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
-    assert once.linear.n_slots(once.n_features) < once.n_features
+    assert once.linear.meetings.n_slots(once.n_features) < once.n_features
 
 
 @pytest.mark.parametrize("learner", ["scinol1", "pistol"])
 def test_a_learner_that_cannot_replay_learns_all(learner):
     X, y, weight = streams(5, 2)
     model, _ = learned(X, y, weight, learner=learner)
-    assert model.linear.meetings is None and model.linear.n_slots(model.n_features) == model.n_features
+    assert not model.linear.meetings.assigns_slots and model.linear.n_features == model.n_features
 
 
 def test_the_certificate_is_for_all_features():
@@ -133,8 +133,8 @@ def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(fe
         monkeypatch.setattr(occurrences, "FEW", most)
         models.append(learned(X, y, weight, [30, 90])[0])
     late, early = models
-    assert late.linear.n_slots(late.n_features) < early.linear.n_slots(early.n_features)
-    assert late.record.evidence["gradients"][late.linear.n_slots(late.n_features) :].any() == np.False_
+    assert late.linear.meetings.n_slots(late.n_features) < early.linear.meetings.n_slots(early.n_features)
+    assert late.record.evidence["gradients"][late.linear.meetings.n_slots(late.n_features) :].any() == np.False_
     np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
     np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(restored(late).predict(X), late.predict(X))
@@ -150,7 +150,7 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
         model.reserve(n_slots=most)
         before = model.linear.members[0].state, model.record.evidence.coordinates
         model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
-        assert model.linear.n_slots(model.n_features) <= most <= reach(X)
+        assert model.linear.meetings.n_slots(model.n_features) <= most <= reach(X)
         assert model.linear.members[0].state is before[0] and model.record.evidence.coordinates is before[1]
 
 

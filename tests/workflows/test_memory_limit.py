@@ -73,5 +73,5 @@ def test_rows_that_trees_are_grown_on_are_given_up_first_and_the_summary_says_so
     model.learn(dense(X[1500:]), Labels.of(y[1500:]), np.ones(500))
     assert restored(*model.save_state()).pool.kept_rows == model.pool.kept_rows == (750, 2000)
     model.freeze()
-    newest = model.pool.members.growth.awake[WHOLE, TREES[0]][0]
+    newest = model.pool.members.growth.generations_of(WHOLE, TREES[0])[0]
     assert newest.rows == 2000 and len(newest.observations) == 750

@@ -103,7 +103,8 @@ def following(start: Start) -> ModelState:
     """Return the initial state of shards: the members of the start, without records of the rows so far."""
     model = restored(*start.model)
     targets = model.record.targets
-    model.first_pass = FirstPassRecord(model.options, model.linear.n_slots(model.n_features), model.n_outputs)
+    n_slots = model.linear.meetings.n_slots(model.n_features)
+    model.first_pass = FirstPassRecord(model.options, n_slots, model.n_outputs)
     model.first_pass.targets = targets
     for growth in _growths(model):
         growth.only_newest()

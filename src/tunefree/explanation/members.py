@@ -155,9 +155,8 @@ class LinearTerms:
 
     def parts(self, X: Any) -> list[Part]:
         """Return the margins of rows, one part for each member."""
-        present = self.group.present(X)
-        by_slot, parts = present.by_slot(self.term_of), []
-        for m, seen in enumerate(present.weighted_rows(X)):
+        by_slot, parts = self.group.meetings.by_slot(self.term_of), []
+        for m, seen in enumerate(self.group.present().weighted_rows(X)):
             unit, centre = unit_and_centre(self.group.members[m].objective)
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
             for rows in seen:

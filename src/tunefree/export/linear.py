@@ -63,7 +63,7 @@ def stored(graph: Graph, array: np.ndarray) -> str:
 def add_members(graph: Graph, sums: Sums, group: Any) -> None:
     """Add the predictions of linear members, member by member, with all outputs of each; they are the first."""
     states = sums.states
-    present = group.present(states.block)
+    present = group.present()
 
     def predictions(rows: Block) -> np.ndarray:
         return np.asarray(present.predict(rows).swapaxes(0, 1).reshape(n_rows(rows), -1))

@@ -107,7 +107,7 @@ class ConformalRecord(Part):
             self.next *= 2
 
     def _learn(self, rows: Any, evidence: np.ndarray, fills: list[float]) -> None:
-        arrays = rows.observed.matrix, rows.mixed, rows.y, rows.weight, rows.judging, rows.numbers, rows.draws
+        arrays = rows.matrix, rows.mixed, rows.y, rows.weight, rows.judging, rows.numbers, rows.draws
         matrix, predictions, targets, exposures, weights, numbers, draws = (array[evidence] for array in arrays)
         digests, units = numbers.astype(np.uint64), self.units.of(matrix, predictions[:, 0], exposures)
         scores = scores_of(self.loss, predictions[:, None], targets, units, draws)[:, 0]

@@ -259,17 +259,16 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     pending = [generation for birth in growth.pending for generation in birth.generations.values()]
     grown_together = kinds_in(pool.members.slots), TREES[:1]
     _fit(growth.kinds in grown_together, "trees of some kinds are grown that are not grown together")
-    _fit(all(len(group) <= growth.n_ages for group in growth.awake.values()), "more generations than may be awake")
-    kinds = {kind for _, kind in growth.awake} - {LINEAR_KIND}
-    lengths = {clock for clock, _ in growth.awake} - {WHOLE}
+    _fit(all(age < growth.n_ages for *_, age, _ in growth.generations()), "more generations than may be awake")
+    kinds = {generation.kind for generation in growth.awake} - {LINEAR_KIND}
+    lengths = {generation.clock for generation in growth.awake} - {WHOLE}
     _fit(kinds <= {*growth.kinds}, "a generation is of a kind that is not grown")
     _fit(lengths <= {window.length for window in growth.windows}, "a generation is of a window that is not there")
     for window in growth.windows:
         _fit(window.length in LENGTHS, "a window is of a length that is not there")
     _fit(growth.event() > pool.rows or pool.only_predicts, "an event that is due lies behind the rows learned")
-    awake = [generation for *_, generation in growth.generations()]
     copied = [] if pool.copies.copy is None else pool.copies.copy.generations
-    for generation in [*awake, *copied, *pending]:
+    for generation in [*growth.awake, *copied, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         _fit(generation.kind in (*grown_together[0], LINEAR_KIND), "a generation is of a kind that the pool has not")
         known, born = generation.n_classes, generation.n_classes - generation.n_late

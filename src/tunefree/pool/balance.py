@@ -113,7 +113,7 @@ class Balance(Part):
     def _totals(self, members: Members, predict: Callable[[int, np.ndarray], np.ndarray]) -> tuple[float, np.ndarray]:
         """Logarithms of the totals predicted for the sample by the newest boosted trees and by each context; else 0."""
         growth = members.growth
-        if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.parts:
+        if growth is None or not growth.generations_of(WHOLE, TREES[0]) or not self.parts:
             return 0.0, np.zeros(2)
         X, weights = self.sample
         predictions = members.predict(X)

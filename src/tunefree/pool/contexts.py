@@ -75,9 +75,11 @@ def by_context(contexts: np.ndarray, mix_context: Callable[[int, Any], np.ndarra
 
 def mixing_of(pool: Any, number: int, is_over: bool) -> tuple[Mixture, list[int] | None, bool]:
     """The mixture that predicts rows of a context, positions of its members or None, and whether its base predicts."""
-    context = pool.predicting(number)
-    if context is None:
+    if number >= len(pool.contexts):  # it has no rows
         return pool.contexts[NEW].mixture, None, True
+    context = pool.contexts[number]
+    if pool.balance is not None and not context.has_events:  # it does not know the size of the targets
+        context = next((other for other in pool.contexts if other.has_events), context)
     if is_over and context.frozen.choice != FOLLOWING:
         return context.frozen.mixture, context.frozen.places, context.frozen.choice != 0
     return context.mixture, None, False

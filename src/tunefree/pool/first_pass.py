@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,12 +25,14 @@ MOST_NATS = 10.0  # log-losses are clipped to it in bounds of the risk of predic
 class PredictedRows(NamedTuple):
     """Learned rows, and their predictions from before they were learned."""
 
+    objective: Any  # of the predictions
     X: Any  # entries, ``latest`` of a :class:`tunefree.pool.linear_group.LinearGroup`
     y: np.ndarray  # (n,) targets in the form of the objective
     learned: np.ndarray  # (n,) weights, 0 for rows that all members keep back
     weight: np.ndarray  # (n,) weights, 0 for rows before the first target
     predictions: np.ndarray  # (n, K)
     losses: np.ndarray  # (n,)
+    met: Met | None  # occurrences, if features have slots
 
 
 class FirstPassRecord(Part):
@@ -54,11 +55,11 @@ class FirstPassRecord(Part):
     risks: dict[str, Progressive] = number(LEARNED, dict.fromkeys(("error", "log_loss"), Record(Progressive)))
     targets = number(LEARNED, Record(RunningMean))
     is_over = number(LEARNED, Flag())
-    _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
+    _of_classes, _of_log_losses = argument(), argument()
     _ledger = scratch(lambda _: Ledger())
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self._ledger, self.n_known, self._objective = Ledger(), None, None
+        self._ledger, self.n_known = Ledger(), None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
@@ -70,10 +71,12 @@ class FirstPassRecord(Part):
         """The rows of the log that are in use; its capacity depends on the blocks in which rows came."""
         return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
 
-    def reserve(self, n_features: int, exactly: bool) -> None:
-        """Reserve capacity for at least so many features, or for ``exactly`` so many."""
-        if n_features > self.evidence.n_features:
-            self.evidence = _with_room(self.evidence, n_features, exactly)
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
+        """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
+        capacity = self.evidence.n_features
+        if n_features > capacity:
+            room = n_features if exactly else max(n_features, 2 * capacity)
+            self.evidence = self.evidence.grown(room, self.evidence.n_outputs)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Extend the record to more outputs; later predictions have this objective. No rows may wait."""
@@ -83,32 +86,29 @@ class FirstPassRecord(Part):
         if split and objective.is_softmax:
             self.log[:, 0] = 0.0 - self.log[:, 1]
 
-    def add(self, objective: Any, rows: PredictedRows, met: Met | None = None) -> None:
-        """Add rows; ``met`` if features have slots.
+    def add(self, rows: PredictedRows) -> None:
+        """Add rows, whose arrays must not be written to, as they may wait to be recorded.
 
-        The arrays may wait to be recorded, so they must not be written to. A row that all members keep back does not
-        count in the bounds of the risk.
+        A row that all members keep back does not count in the bounds of the risk.
         """
-        self._objective = objective
-        if met is not None:
+        if rows.met is not None:
             self.prepare()
-            self._add(rows, met)
-        elif self._ledger.add(rows, len(rows.y)):
+        if self._ledger.add(rows) or rows.met is not None:
             self.prepare()
 
     def prepare(self) -> None:
         """Add the rows that wait."""
         self._ledger.flush(self._add)
 
-    def _add(self, rows: PredictedRows, met: Met | None = None) -> None:
-        X, y, learned, weight, predictions, row_losses = rows
+    def _add(self, rows: PredictedRows) -> None:
+        objective, X, y, learned, weight, predictions, row_losses, met = rows
         row_losses = np.where(np.isnan(row_losses), 0.0, row_losses)
-        objective, arrays = self._objective, (X, y, weight, predictions, row_losses)
+        arrays = X, y, weight, predictions, row_losses
         if met is None:
             record_evidence(self.evidence, objective, *arrays)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
-            self.evidence = _with_room(self.evidence, met.n_slots)
+            self.reserve(met.n_slots)
             self.replay(met.past)
             record_evidence(self.evidence, objective, *arrays, met.places, self.log)
             self.evidence.forget(met.visited)
@@ -123,37 +123,23 @@ class FirstPassRecord(Part):
 
     def replay(self, past: Past | None) -> None:
         """Add first occurrences that were left out of earlier rows."""
-        self.evidence = self._replayed(self.evidence, past)
-
-    def _replayed(self, evidence: Evidence, past: Past | None) -> Evidence:
         if past is not None and len(past.sources):
-            evidence = _with_room(evidence, 1 + int(past.slots.max()))
-            replay_evidence(evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
-        return evidence
+            self.reserve(1 + int(past.rows.indices.max()))
+            replay_evidence(self.evidence, past.rows, past.sources, with_room(self.log, 1 + int(past.sources.max())))
 
-    def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
+    def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings) -> Certificate:
         """The certificate of every linear model on these rows; ``meetings`` maps features to slots.
 
         For features whose first occurrence has left the log, the steepest slopes of logged rows are a bound.
         """
-        if meetings is None or "raw" not in meetings.values:  # the slot of each feature is its own number
-            n_slots = n_features if meetings is None else meetings.n_slots(n_features)
-            complete = certify(self.evidence, objective)
-            return replace(complete, pulls=complete.pulls[:n_slots], largest=complete.largest[:n_slots])
-        meetings, evidence = meetings.copied(), copy.deepcopy(self.evidence)
-        evidence = self._replayed(evidence, meetings.settle())
-        complete = certify(evidence, objective)
-        pulls = meetings.by_feature(complete.pulls, n_features)
-        largest = meetings.by_feature(complete.largest, n_features)
-        kept, values = meetings.features[: meetings.n_kept], np.abs(meetings.values["raw"][: meetings.n_kept])
+        record = self
+        if "raw" in meetings.values:  # some features may have no slot
+            meetings, record = meetings.copied(), self.copied()
+            record.replay(meetings.settle())
+        complete = certify(record.evidence, objective)
+        pulls, largest = (meetings.by_feature(array, n_features) for array in (complete.pulls, complete.largest))
+        kept, values = meetings.features[: meetings.n_kept], meetings.values.get("raw", np.zeros(0))[: meetings.n_kept]
         is_known = kept < n_features
-        np.maximum.at(largest, kept[is_known], values[is_known])
+        np.maximum.at(largest, kept[is_known], np.abs(values[is_known]))
         n_partial = meetings.n_partial
         return replace(complete, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
-
-
-def _with_room(evidence: Evidence, n_features: int, exactly: bool = False) -> Evidence:
-    """The evidence with capacity for so many features, which doubles to save copies, unless ``exactly`` so many."""
-    if n_features <= evidence.n_features:
-        return evidence
-    return evidence.grown(n_features if exactly else max(n_features, 2 * evidence.n_features), evidence.n_outputs)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.pool.rows import PIECE
+
 TOGETHER = 64  # runs predicted together have up to 1 / TOGETHER of the number of rows learned before
 
 
@@ -53,17 +55,17 @@ def weights_of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return alone
 
 
-def chunks(groups: np.ndarray, weights: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Bounds of chunks of rows, cut between runs, after ``rows`` learned rows; longer than ``most`` only for a run.
+def chunks(groups: np.ndarray, weights: np.ndarray, rows: int) -> Iterator[tuple[int, int]]:
+    """Bounds of chunks of rows, cut between runs, after ``rows`` learned rows; longer than PIECE only for a run.
 
     >>> groups, weights = np.array([7, 7, 5, 5, 6]), np.ones(5)
-    >>> list(chunks(groups, weights, 0, 100)), list(chunks(groups, weights, 300, 100))
+    >>> list(chunks(groups, weights, 0)), list(chunks(groups, weights, 300))
     ([(0, 2), (2, 4), (4, 5)], [(0, 4), (4, 5)])
     """
     edges, start = np.append(starts_of_runs(groups), len(groups)), 0
     learned = rows + np.append(0, np.cumsum(weights > 0.0))
     while start < len(groups):
-        least = min(start + min(max(int(learned[start]) // TOGETHER, 1), most), len(groups))
+        least = min(start + min(max(int(learned[start]) // TOGETHER, 1), PIECE), len(groups))
         stop = int(edges[np.searchsorted(edges, least)])
         yield start, stop
         start = stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -66,26 +66,19 @@ def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int
         yield *key, counts[key], generation
 
 
-class Observed(NamedTuple):
-    """Rows as generations see them."""
-
-    matrix: np.ndarray  # (n, c) values in the columns so far
-    digests: np.ndarray  # (n,) uint64 digests of the observations, or of the groups
-
-
 def settings_of_trees(growth: Growth | None) -> dict[str, Settings]:
     """Settings of the newest trees of all rows, by kind."""
-    newest = {} if growth is None else {kind: growth.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
-    return {kind: generation.inherited.settings for kind, same_kind in newest.items() for generation in same_kind}
+    newest = {} if growth is None else {kind: growth.generations_of(WHOLE, kind)[:1] for kind in TREES}
+    return {kind: generation.inherited.settings for kind, generations in newest.items() for generation in generations}
 
 
 class Growth(Part):
     """The generations of all clocks, and the rows that they are grown on.
 
-    ``slots`` maps slots to positions in the mixture, after the linear members. The generations ``awake`` are listed by
-    clock and kind, the newest first, at most ``n_ages`` of each. The clock of all rows is 0, and the clock of a window
-    is its length. ``kinds`` are the kinds of trees to grow. It ``has_texts`` if the latest birth found that rows are
-    texts, which trees cannot use. ``signs`` are the signs of monotone columns by feature.
+    ``slots`` maps slots to positions in the mixture, after the linear members. There are at most ``n_ages`` generations
+    ``awake`` of each clock and kind, the newest first. The clock of all rows is 0, and the clock of a window is its
+    length. ``kinds`` are the kinds of trees to grow. It ``has_texts`` if the latest birth found that rows are texts,
+    which trees cannot use. ``signs`` are the signs of monotone columns by feature.
     """
 
     n_classes, loss, signs, clocks_of_places = argument(), argument(), argument(), argument()
@@ -94,14 +87,8 @@ class Growth(Part):
     columns = child(Columns, LEARNED)
     whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
     recent = child(Reservoir, RECORD, blank=lambda _: Reservoir(max(LENGTHS)))
-    windows = children(Window, LEARNED, make=lambda growth, header: growth._window(header["length"]))
-    awake: dict[tuple[int, str], list[Generation]] = children(
-        Generation,
-        LEARNED,
-        make=lambda growth, _: Generation.bare(loss=growth.loss),
-        read=lambda growth: [generation for *_, generation in growth.generations()],
-        write=lambda growth, generations: growth._set_awake(generations),
-    )
+    windows = children(Window, LEARNED, make=lambda _, header: Window(header["length"]))
+    awake: list[Generation] = children(Generation, LEARNED, make=lambda growth, _: Generation.bare(loss=growth.loss))
     pending: list[Pending] = children(
         Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
     )
@@ -112,19 +99,10 @@ class Growth(Part):
         self.n_classes, self.loss, self.signs = n_classes, loss, signs
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         self.clocks_of_places = np.array([WHOLE] * min(slots.values()) + [slot.clock for slot in slots])
-        self.windows = [self._window(length) for length in LENGTHS]
-        self.awake, self.pending, self.kinds = {}, [], kinds_in(slots)
+        self.windows = [*map(Window, LENGTHS)]
+        self.awake, self.pending, self.kinds = [], [], kinds_in(slots)
         self.n_ages, self.has_texts = len(AGES), False
         self.next = clocks.births(0)
-
-    def _window(self, length: int) -> Window:
-        return Window(length, self.clocks_of_places == length)
-
-    def _set_awake(self, generations: list[Generation]) -> None:
-        """Replace the generations awake by these, with the newest of each clock and kind first."""
-        self.awake = {}
-        for generation in generations:
-            self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
     def event(self) -> int:
         """The number of learned rows at the next birth or takeover."""
@@ -133,17 +111,16 @@ class Growth(Part):
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
         """Clock, kind, age and generation, for each generation awake."""
-        return with_ages(generation for same_kind in self.awake.values() for generation in same_kind)
+        return with_ages(self.awake)
+
+    def generations_of(self, clock: int, kind: str) -> list[Generation]:
+        """The generations awake of a clock and kind, the newest first."""
+        return [generation for generation in self.awake if (generation.clock, generation.kind) == (clock, kind)]
 
     def remembers(self, digests: np.ndarray) -> np.ndarray:
         """A mask (n,) of rows whose digests are known to some generation awake."""
         known = np.zeros(len(digests), bool)
-        births = {
-            (clock, generation.rows): generation
-            for (clock, _), same_kind in self.awake.items()
-            for generation in same_kind
-            if len(generation.observations)
-        }
+        births = {(one.clock, one.rows): one for one in self.awake if len(one.observations)}
         for generation in births.values():  # generations of one birth were grown on the same rows
             known |= generation.knows(digests)
         return known
@@ -152,7 +129,7 @@ class Growth(Part):
         """Keep rows of a weight above 0 for later generations."""
         if self.columns.keys:
             learned: Any = slice(None) if rows.weight.all() else rows.weight > 0.0  # a slice saves copies
-            matrix, digests, y, weight = (array[learned] for array in (*rows.observed, rows.y, rows.weight))
+            matrix, digests, y, weight = (array[learned] for array in (rows.matrix, rows.digests, rows.y, rows.weight))
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
                 reservoir.add(matrix, y, weight, digests, self.columns.fills)
 
@@ -168,14 +145,14 @@ class Growth(Part):
             due += [WHOLE] * (self.next.takeover <= rows)
             self.next = clocks.births(rows)
         for window in [window for window in self.windows if window.birth <= rows]:
-            event = window.decide(rows, weights)
+            event = window.decide(rows, weights, self.clocks_of_places == window.length)
             if event is None:
-                self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[0] != window.length}
+                self.awake = [generation for generation in self.awake if generation.clock != window.length]
             else:
                 self._give_birth(window.length, event)
         self._take_over(rows)
         if rows >= LATEST_LINEAR_ROWS:
-            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] != LINEAR}
+            self.awake = [generation for generation in self.awake if generation.kind != LINEAR]
         return WHOLE in due
 
     def stop(self) -> None:
@@ -189,7 +166,7 @@ class Growth(Part):
         self.stop()
         self.windows = []
         self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
-        self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items() if key[0] == WHOLE}
+        self.awake = [generation for clock, _, age, generation in self.generations() if clock == WHOLE and age == 0]
 
     def resume(self, rows: int) -> None:
         """After a stop, schedule births as if so many rows had been learned one after the other."""
@@ -206,8 +183,8 @@ class Growth(Part):
         If the newest generation was born recently, it is the last one: if it is still growing, it takes over now.
         """
         self.pending = [pending for pending in self.pending if pending.clock == WHOLE]
-        awake = [generation.rows for generation in self.awake.get((WHOLE, TREES[0]), [])]
-        births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
+        awake = [generation.rows for generation in self.generations_of(WHOLE, TREES[0])]
+        births = [birth.rows for birth in self.pending if TREES[0] in birth.generations]
         newest = max([*awake, *births], default=0)
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
         is_balanced = has_log_link(self.loss)  # the total predicted by trees of all rows is needed
@@ -222,18 +199,17 @@ class Growth(Part):
 
     def reduce(self) -> None:
         """Keep only the state for predictions: frozen generations, and digests of known rows."""
-        observations = [generation.observations for *_, generation in self.generations()]
+        observations = [generation.observations for generation in self.awake]
         super().reduce()
-        self.awake = {key: [generation.frozen() for generation in same_kind] for key, same_kind in self.awake.items()}
-        if observations:
-            next(self.generations())[3].observations = np.unique(np.concatenate(observations))
+        self.awake = [generation.frozen() for generation in self.awake]
+        for newest in self.awake[:1]:
+            newest.observations = np.unique(np.concatenate(observations))
 
     def _inherited(self, clock: int, kind: str) -> Inherited:
         """Settings inherited from the newest generation of a clock and kind, even if it does not predict yet."""
-        births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
-        newest = [generation for birth in births if (generation := birth.result()) is not None]
-        generations = [*newest, *self.awake.get((clock, kind), [])]
-        return generations[0].inherited if generations else Inherited()
+        births = [birth.generations for birth in self.pending if birth.clock == clock]
+        newest = [generations[kind] for generations in births if kind in generations]
+        return next((one.inherited for one in [*newest, *self.generations_of(clock, kind)]), Inherited())
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         column_keys = self.columns.grown_on()
@@ -256,12 +232,11 @@ class Growth(Part):
 
     def _take_over(self, rows: int) -> None:
         for pending in [pending for pending in self.pending if pending.takeover <= rows]:
-            for kind, future in pending.grown.items():
-                generation = future.result()
-                if generation is not None:
-                    generation.know(self.n_classes)
-                    before = self.awake.get((pending.clock, kind), [])
-                    self.awake[pending.clock, kind] = [generation, *before][: self.n_ages]
+            for kind, generation in pending.generations.items():
+                generation.know(self.n_classes)
+                before = self.generations_of(pending.clock, kind)
+                self.awake.insert(self.awake.index(before[0]) if before else len(self.awake), generation)
+        self.awake = [generation for *_, age, generation in self.generations() if age < self.n_ages]
         self.pending = [pending for pending in self.pending if pending.takeover > rows]
 
     def put_to_sleep(self) -> str | None:
@@ -272,20 +247,20 @@ class Growth(Part):
         self.pending = []
         if self.windows:
             self.windows, self.recent = [], Reservoir(max(LENGTHS))
-            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[0] == WHOLE}
+            self.awake = [generation for generation in self.awake if generation.clock == WHOLE]
             return "the windows of the latest rows"
         if self.n_ages > 1:
             self.n_ages = 1
-            self.awake = {key: same_kind[:1] for key, same_kind in self.awake.items()}
+            self.awake = [generation for *_, age, generation in self.generations() if age == 0]
             return "the previous generations"
         if len(self.kinds) > 1:
             others, self.kinds = self.kinds[1:], TREES[:1]
-            self.awake = {key: same_kind for key, same_kind in self.awake.items() if key[1] in self.kinds}
+            self.awake = [generation for generation in self.awake if generation.kind in self.kinds]
             return f"the {' and '.join(others)} trees"
         return None
 
     @property
     def nbytes(self) -> int:
         """Bytes of its parts, and of a copy of the kept rows for growing; pending generations do not count."""
-        arrays = [self.columns, self.whole, self.recent, *(generation for *_, generation in self.generations())]
-        return size_of(arrays) + sum(map(size_of, self.whole.kept(1).values())) * self.whole.n_kept
+        size = size_of([self.columns, self.whole, self.recent, self.awake])
+        return size + sum(map(size_of, self.whole.kept(1).values())) * self.whole.n_kept

@@ -29,7 +29,8 @@ class LearnedRows(NamedTuple):
 
     members: Any  # tunefree.pool.members.Members that learned them
     X: Any  # block of rows
-    observed: Any  # the rows as generations see them, tunefree.pool.growth.Observed
+    matrix: np.ndarray  # (n, c) values in the columns of generations so far
+    digests: np.ndarray  # (n,) uint64 digests of the observations, or of the groups
     predictions: np.ndarray  # (n, M, K) of the members
     mixed: np.ndarray  # (n, K) predictions of the mixture
     y: np.ndarray  # (n,)
@@ -42,9 +43,9 @@ class LearnedRows(NamedTuple):
     units: list[Units]  # units of the scores in each context
 
     def at(self, rows: np.ndarray) -> LearnedRows:
-        """Some of the rows, without ``observed`` and ``predictions``."""
+        """Some of the rows, without ``matrix`` and ``predictions``."""
         arrays = {name: value[rows] for name, value in self._asdict().items() if isinstance(value, np.ndarray)}
-        return self._replace(X=rows_at(self.X, rows), **arrays | {"observed": None, "predictions": None})
+        return self._replace(X=rows_at(self.X, rows), **arrays | {"matrix": None, "predictions": None})
 
     def judging_in(self, context: int) -> LearnedRows:
         """The rows, with weights 0 for rows of other contexts."""
@@ -64,7 +65,7 @@ class Ledger:
     >>> class Few(NamedTuple):
     ...     y: np.ndarray
     >>> ledger = Ledger()
-    >>> [ledger.add(Few(np.array([number])), 1) for number in range(3)]
+    >>> [ledger.add(Few(np.array([number]))) for number in range(3)]
     [False, False, False]
     >>> ledger.flush(print)
     Few(y=array([0, 1, 2]))
@@ -74,10 +75,10 @@ class Ledger:
     def __init__(self) -> None:
         self.waiting, self._n = list[Any](), 0
 
-    def add(self, rows: Any, n: int) -> bool:
+    def add(self, rows: Any) -> bool:
         """Add rows, whose arrays must not be written to later; returns whether there are enough to be recorded."""
         self.waiting.append(rows)
-        self._n += n
+        self._n += len(rows.y)
         return self._n >= TOGETHER
 
     def flush(self, *observers: Callable[[Any], None]) -> None:

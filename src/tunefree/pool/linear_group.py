@@ -22,7 +22,7 @@ from tunefree.learners.weights import Averaged, ReadWeights, averaged, read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.pool import passes
-from tunefree.pool.occurrences import LOGGED, MOST, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.pool.occurrences import EVERY, LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
 from tunefree.pool.rows import LabelledRows, WeightedRows
 from tunefree.pool.targets import running_sum
 from tunefree.pool.views import Steady, hidden, transform
@@ -31,11 +31,21 @@ MOST_ABSENT = 2**17  # the largest number of rows used to learn that a new class
 
 
 class Setting(NamedTuple):
-    """The learner of a member, its parameters, and its view of the rows."""
+    """The learner of a member, its parameters, and its view of the rows.
+
+    >>> Setting("nag", {"eta": 2.0}, "steady").name, Setting("scinol2", {}, "raw").name
+    ('nag eta=2 steady', 'scinol2')
+    """
 
     learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
     view: str  # one of views.NAMES
+
+    @property
+    def name(self) -> str:
+        """Learner, parameters and view, in words."""
+        parts = [self.learner, *(f"{name}={value:g}" for name, value in self.settings.items())]
+        return " ".join(parts if self.view == "raw" else [*parts, self.view])
 
 
 def _restore_nothing(member: Any, value: Any) -> None:
@@ -98,11 +108,6 @@ class Member(Part):
         if self.log is None or self.n_logged is None:
             return self.log
         return with_room(self.log, self.n_logged)[: self.n_logged]
-
-    @property
-    def name(self) -> str:
-        """Learner, parameters and view, in words."""
-        return name_of(self.setting)
 
     def reserve(self, n_features: int, exactly: bool = False) -> None:
         """Reserve capacity for so many features; it doubles to save copies, unless ``exactly`` so many are wanted."""
@@ -187,7 +192,7 @@ class Member(Part):
             some = X._replace(starts=X.starts[indices], ends=X.ends[indices])
             passes.replay_all(state, some, past.sources[indices], self.log)
             if has_one_margin[indices].any():
-                mirror(state, np.unique(past.slots[indices]))
+                mirror(state, np.unique(past.rows.indices[indices]))
 
     def weights(self, n_features: int) -> ReadWeights:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
@@ -197,7 +202,14 @@ class Member(Part):
         if self.fixed is not None:
             return self.fixed
         weights = read(self.state, min(n_features, self.state.n_features))
-        return weights if self.offsets is None else with_offsets(weights, self.offsets)
+        self.add_offsets(weights)
+        return weights
+
+    def add_offsets(self, read: ReadWeights) -> None:
+        """Add the offsets to the weights of the constant, in place."""
+        if self.offsets is not None:
+            read.units[0] = read.units[0] or 1.0  # 0 if the constant has no weight yet
+            read.weights[0] += self.offsets * read.units[0]
 
     def fix(self, n_features: int) -> None:
         """Keep only the state for predictions, in single precision."""
@@ -209,62 +221,30 @@ class Member(Part):
         """Weights and units of features without a slot, from their occurrences: rows of one entry each."""
         if self.log is None or self.is_bounded:
             return None
-        n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
+        n_features, n_outputs = 1 + int(past.rows.indices.max(initial=1)), self.log.shape[1] - passes.OF_ROW
         state = self.state.blank(n_features, n_outputs)
         self._replay_into(state, X, past)
         return read(state)
-
-    def predict(self, X: Any, read: ReadWeights, further: WeightedRows | None, objective: Objective) -> np.ndarray:
-        """Margins (n, K), or predicted targets (n, 1), of rows in the member's view, from its :meth:`weights`.
-
-        ``further`` (:class:`tunefree.pool.rows.WeightedRows`) has the entries of features without a slot, or is None.
-        """
-        margins = passes.score(*read, X)
-        if further is not None:
-            margins += passes.score(*further.read, further.X)
-        return objective.predictions_of(margins)
-
-
-def with_offsets(read: ReadWeights, offsets: np.ndarray) -> ReadWeights:
-    """Weights with offsets (K,) added to the weights of the constant, in place.
-
-    >>> with_offsets(ReadWeights(np.array([[1.0, 2.0]]), np.array([0.5])), np.array([0.0, -4.0]))
-    ReadWeights(weights=array([[1., 0.]]), units=array([0.5]))
-    """
-    if read.units[0] == 0.0:  # the constant has no weight yet
-        read.units[0] = 1.0
-    read.weights[0] += offsets * read.units[0]
-    return read
-
-
-def name_of(setting: Setting) -> str:
-    """Learner, parameters and view, in words.
-
-    >>> name_of(Setting("nag", {"eta": 2.0}, "steady")), name_of(Setting("scinol2", {}, "raw"))
-    ('nag eta=2 steady', 'scinol2')
-    """
-    parts = [setting.learner, *(f"{name}={value:g}" for name, value in setting.settings.items())]
-    return " ".join(parts if setting.view == "raw" else [*parts, setting.view])
 
 
 class LinearGroup(Part):
     """Linear learners, each on its view of the rows; members with the same view share it. There may be none.
 
-    Their weights may be the averages of their iterates. If they all can replay, ``meetings`` may assign slots to
-    features, and arrays of weights are then indexed by slots instead of features. Members do not see the dense columns
-    of ``monotone`` features. ``latest`` is a pair: the latest rows, indexed by slots, or None if they were learned
-    again; and the occurrences met in them, or None where each slot is the number of its feature.
+    Their weights may be the averages of their iterates. Arrays of weights are indexed by the slots of features, which
+    ``meetings`` assigns if all members can replay; else the slot of a feature is its number. Members do not see the
+    dense columns of ``monotone`` features. ``latest`` is a pair: the latest rows, indexed by slots, or None if they
+    were learned again; and the occurrences met in them, or None where each slot is the number of its feature.
     """
 
     n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
     has_classes, hidden = argument(), argument()
     n_known: int | None = argument()  # the number of features to save; None for all
-    meetings: FirstMeetings | None = child(
+    meetings: FirstMeetings = child(
         FirstMeetings,
         LEARNED,
         may_be_none=True,
         make=lambda *_: FirstMeetings(),
-        read=lambda group: group.meetings if group.meetings is not None and group.meetings.first else None,
+        read=lambda group: group.meetings if 0 < group.meetings.first < EVERY else None,
         write=lambda group, saved: group._restore_meetings(saved),
     )
     members: list[Member] = children(Member, LEARNED)
@@ -279,13 +259,13 @@ class LinearGroup(Part):
         n_features: int,
         n_outputs: int,
         average: bool,
-        meetings: FirstMeetings | None = None,
-        monotone: Iterable[int] = (),
+        meetings: FirstMeetings,
+        monotone: Iterable[int],
     ) -> None:
         self.meetings, self.hidden = meetings, np.array([*monotone], np.intp)
         self.latest = None, None
         self.n_features_of_rows, self.n_known = n_features, None  # features known from the start
-        self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
+        self.n_features, self.n_outputs = meetings.n_slots(n_features), n_outputs
         self.has_classes = objective.task == "classification"
         member_arguments = average, self.n_features, n_outputs, objective
         self.members = [Member(setting, *member_arguments) for setting in settings]
@@ -298,39 +278,33 @@ class LinearGroup(Part):
         """The number of dense columns; None before the first row, and where all members have the raw view."""
         return next((len(view.centres) for view in self.views.values()), None)
 
-    def reserve(self, n_features: int = 0, n_slots: int = 0, exactly: bool = False) -> None:
+    def reserve(self, n_features: int, n_slots: int = 0, exactly: bool = False) -> None:
         """Reserve capacity for the slots of at least ``n_features`` features, and for at least ``n_slots`` slots.
 
         Capacity doubles, unless ``exactly`` so many slots are wanted.
         """
-        if n_features:
-            self.n_features = max(self.n_features, self.n_slots(n_features))
-            self.complete()
+        self.n_features = max(self.n_features, self.meetings.n_slots(n_features))
+        self.complete()
         for member in self.members:
             member.reserve(max(n_slots, self.n_features), exactly)
 
-    def n_slots(self, n_features: int) -> int:
-        """The number of slots of the first ``n_features`` features."""
-        return n_features if self.meetings is None else self.meetings.n_slots(n_features)
-
     def settle(self) -> Past | None:
         """Learn all kept occurrences, and return them; from now on features get slots at once."""
-        past = None if self.meetings is None else self.meetings.settle()
-        if self.meetings is not None and past is not None:
+        past = self.meetings.settle()
+        if past is not None:
             self.reserve(self.meetings.first)
             self._replay(past)
         return past
 
     def weights(self, n_features: int) -> ReadWeights:
         """The weights (d, K) of the first member, and the units (d,), by feature."""
-        group = self if self.meetings is None else copy.deepcopy(self)
+        group = copy.deepcopy(self) if self.meetings.assigns_slots else self
         group.settle()
-        meetings = group.meetings or FirstMeetings()
-        return ReadWeights(*(meetings.by_feature(array, n_features) for array in group._reads()[0]))
+        return ReadWeights(*(group.meetings.by_feature(array, n_features) for array in group._reads()[0]))
 
     def forget(self, features: np.ndarray) -> None:
-        """Forget features; there must be no ``meetings``, so that slots are the numbers of features."""
-        assert self.meetings is None
+        """Forget features, whose slots must be their numbers."""
+        assert not self.meetings.assigns_slots
         self.complete()
         for member in self.members:
             member.state.forget(features[features < member.state.n_features])
@@ -344,19 +318,8 @@ class LinearGroup(Part):
             member.fix(self.n_features)
         self.complete()
 
-    def _assign_slots(self, by_view: dict[str, Any], weight: np.ndarray) -> Met | None:
-        """Give slots to the features of rows, given by view, and replay first occurrences."""
-        met = None if self.meetings is None else self.meetings.meet(by_view["raw"], weight, self.n_outputs)
-        if met is not None and self.meetings is not None:
-            for view in by_view.keys() - {"raw"}:
-                by_view[view] = self.meetings.shown(met, view, by_view[view])
-            by_view["raw"] = met.X
-            self.reserve(self.meetings.first, met.n_slots)
-            self._replay(met.past)
-        return met
-
     def _replay(self, past: Past) -> None:
-        if self.meetings is not None and len(past.sources):
+        if len(past.sources):
             rows = {view: self.meetings.replayed(past, view) for view in self.meetings.values}
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
@@ -373,10 +336,15 @@ class LinearGroup(Part):
         predictions = np.empty((len(self.members), len(y), self.n_outputs))
         self.complete()
         shown, learns = hidden(X, self.hidden), np.zeros(len(y)) if again else weight
-        views = self._view_names - {"raw"}
-        by_view = {"raw": X} | {name: transform(self._view(name, X), shown, learns) for name in views}
-        met = self._assign_slots(by_view, weight)
-        names = self._view_names if again else self._view_names | {"raw"}
+        views = self.view_names - {"raw"}
+        self.views |= {name: Steady.create(X.numbers.shape[1]) for name in views - self.views.keys()}
+        by_view = {"raw": X} | {name: transform(self.views[name], shown, learns) for name in views}
+        met = self.meetings.meet(by_view, weight, self.n_outputs)
+        if met is not None:
+            by_view = met.rows
+            self.reserve(self.meetings.first, met.n_slots)
+            self._replay(met.past)
+        names = self.view_names if again else self.view_names | {"raw"}
         entries = {view: entries_of(by_view[view]) for view in names}
         self.latest = entries.get("raw"), met
         if len(self.hidden):
@@ -391,27 +359,19 @@ class LinearGroup(Part):
                 member.state.forget(met.visited)
         return predictions
 
-    def present(self, X: Any = None) -> LinearSnapshot:
-        """The members as they are now, valid until they learn; views that are missing are made for rows ``X``."""
-        for name in () if X is None else self._view_names - {"raw"}:
-            self._view(name, X)
-        return LinearSnapshot(self, self._reads(), self.views, (MOST, MOST))
+    def present(self) -> LinearSnapshot:
+        """The members as they are now, valid until they learn."""
+        return LinearSnapshot(self, self._reads(), self.views)
 
     def snapshot(self) -> LinearSnapshot:
         """A snapshot of the members, whose predictions stay the same to the bit while the group learns."""
         reads, self._weights = self._reads(), None  # the snapshot owns these arrays from now on
-        counts = (0, 0) if self.meetings is None else (self.n_features, self.meetings.n_logged)
-        return LinearSnapshot(self, reads, copy.deepcopy(self.views), counts)
+        return LinearSnapshot(self, reads, copy.deepcopy(self.views))
 
     @property
-    def _view_names(self) -> set[str]:
+    def view_names(self) -> set[str]:
+        """The names of the views of the members."""
         return {member.setting.view for member in self.members}
-
-    def _view(self, name: str, X: Any) -> Steady:
-        """The view of this name; it is made for rows like ``X`` if it is missing."""
-        if name not in self.views:
-            self.views[name] = Steady.create(X.numbers.shape[1])
-        return self.views[name]
 
     def _reads(self) -> list[ReadWeights]:
         """For each member, its weights (d, K) and the units (d,) of the features in its view."""
@@ -438,10 +398,9 @@ class LinearGroup(Part):
     def prepare(self) -> None:
         """Exclude spare capacity, which depends on the blocks in which rows came, before a file is written."""
         for member in self.members:
-            member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
-            member.n_logged = None if self.meetings is None else min(self.meetings.n_logged, LOGGED)
-        if self.meetings is not None:
-            self.meetings.n_known = self.n_known
+            member.n_known = self.n_features if self.n_known is None else self.meetings.n_slots(self.n_known)
+            member.n_logged = min(self.meetings.n_logged, LOGGED)
+        self.meetings.n_known = self.n_known
 
     def _restore_meetings(self, meetings: FirstMeetings | None) -> None:
         """Take over restored meetings and reserve capacity for their slots and for those of dense columns."""
@@ -470,10 +429,9 @@ class LinearSnapshot(Part):
     )
     counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
 
-    def __init__(
-        self, group: LinearGroup, reads: list[ReadWeights], views: dict[str, Steady], counts: tuple[int, int]
-    ) -> None:
-        self.group, self.reads, self.views, self.counts = group, reads, views, counts
+    def __init__(self, group: LinearGroup, reads: list[ReadWeights], views: dict[str, Steady]) -> None:
+        self.group, self.reads, self.views = group, reads, views
+        self.counts = (group.n_features, group.meetings.n_logged) if group.meetings.assigns_slots else (0, 0)
         self.objectives = [member.objective.copied() for member in group.members]
 
     def check(self) -> None:
@@ -486,55 +444,40 @@ class LinearSnapshot(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (M, n, K) of the members."""
-        group, (by_view, further) = self.group, self._rows_by_view(X)
-        entries = {view: entries_of(by_view[view]) for view in {member.setting.view for member in group.members}}
-        predictions = np.empty((len(group.members), n_rows(X), group.n_outputs))
+        members, predictions = self.group.members, np.empty((len(self.reads), n_rows(X), self.group.n_outputs))
+        weighted = self._weighting(X)
 
-        def predict_member(member: Any, read: ReadWeights, objective: Any, written: np.ndarray) -> None:
-            written[:] = member.predict(entries[member.setting.view], read, further(member), objective)
+        def predict_member(member: Member, read: ReadWeights, objective: Objective, written: np.ndarray) -> None:
+            margins = [passes.score(*rows.read, rows.X) for rows in weighted(member, read)]
+            written[:] = objective.predictions_of(np.sum(margins, axis=0))
 
-        threads.each(
-            predict_member, zip(group.members, self.reads, self.objectives, predictions, strict=True), n_rows(X)
-        )
+        threads.each(predict_member, zip(members, self.reads, self.objectives, predictions, strict=True), n_rows(X))
         return predictions
 
     def weighted_rows(self, X: Any) -> Iterator[list[WeightedRows]]:
         """Rows as each of the members sees them, and entries of features without a slot, if there are any."""
-        by_view, further = self._rows_by_view(X)
-        for member, weights in zip(self.group.members, self.reads, strict=True):
-            without_slot = further(member)
-            in_slots = WeightedRows(by_view[member.setting.view], weights)
-            yield [in_slots] if without_slot is None else [in_slots, without_slot]
+        return map(self._weighting(X), self.group.members, self.reads)
 
-    def by_slot(self, feature_array: np.ndarray) -> np.ndarray:
-        """An array (d, ...) by feature, reordered like the weights of members."""
-        meetings = self.group.meetings
-        return feature_array if meetings is None else np.asarray(meetings.by_slot(feature_array))
+    def _weighting(self, X: Any) -> Callable[[Member, ReadWeights], list[WeightedRows]]:
+        """A function of a member and its weights that returns its part of :meth:`weighted_rows`.
 
-    def _rows_by_view(self, X: Any) -> tuple[dict[str, Any], Callable[[Any], WeightedRows | None]]:
-        """Rows by view, with slots instead of features; and a function of a member for entries without a slot.
-
-        For these entries see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
+        For features without a slot see :meth:`tunefree.pool.occurrences.FirstMeetings.alone_in`.
         """
         X, meetings, nothing = hidden(X, self.group.hidden), self.group.meetings, np.zeros(n_rows(X))
         by_view = {"raw": X} | {name: transform(view, X, nothing) for name, view in self.views.items()}
-        if meetings is None:
-            return by_view, lambda member: None
-        in_slots = {view: meetings.in_slots(rows) for view, rows in by_view.items()}
-        alone = meetings.alone_in(X, *self.counts)
-        if alone is None:
-            return in_slots, lambda member: None
-        kept = [view for view in by_view if view in meetings.values]
-        rows = {view: (alone.rows(by_view[view]), meetings.replayed(alone.past, view)) for view in kept}
+        alone, in_slots = meetings.alone_in(by_view, *self.counts), meetings.in_slots(by_view)
+        entries = {view: entries_of(in_slots.get(view, in_slots["raw"])) for view in self.group.view_names}
 
-        def further(member: Any) -> WeightedRows | None:
-            if member.setting.view not in rows:
-                return None
-            in_view, occurrences = rows[member.setting.view]
-            read = member.past_weights(occurrences, alone.past)
-            return None if read is None else WeightedRows(in_view, read, np.append(0, alone.features))
+        def weighted(member: Member, read: ReadWeights) -> list[WeightedRows]:
+            view = member.setting.view
+            seen = [WeightedRows(entries[view], read)]
+            if alone is not None and view in alone.rows:
+                past_weights = member.past_weights(meetings.replayed(alone.past, view), alone.past)
+                if past_weights is not None:
+                    seen.append(WeightedRows(alone.rows[view], past_weights, np.append(0, alone.features)))
+            return seen
 
-        return in_slots, further
+        return weighted
 
     def forget(self, features: np.ndarray) -> None:
         """Predict as if features had never been seen; see ``LinearGroup.forget``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Objective, measured
 from tunefree.pool.groups import starts_of_runs
-from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.linear_group import LinearGroup, name_of
+from tunefree.pool.growth import Growth
+from tunefree.pool.linear_group import LinearGroup
 from tunefree.pool.options import MEMBERS, OF_TABLES, OF_TEXTS
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.slots import LINEAR, WHOLE, Slot, slots_of
@@ -54,7 +55,7 @@ class Members(Part):
     ) -> None:
         self.linear, self.n_classes, self.loss, self.signs = linear, n_classes, loss, signs
         self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS, kinds, not signs), len(MEMBERS))}
-        self.names = [*map(name_of, MEMBERS), *(slot.name for slot in self.slots)]
+        self.names = [*(setting.name for setting in MEMBERS), *(slot.name for slot in self.slots)]
         self.online_places = [MEMBERS.index(member.setting) for member in linear.members]
         self.seen, self.has_groups = Seen(), False
         self.growth = Growth(self.width, loss, self.slots, signs)
@@ -89,10 +90,8 @@ class Members(Part):
     @property
     def places_awake(self) -> list[int]:
         """Positions in the mixture of the members that predict."""
-        awake = self.growth.awake if self.growth is not None else {}
-        ages = {key: len(same_kind) for key, same_kind in awake.items()}
-        slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
-        return [*self.online_places, *slots]
+        awake = {tuple(named[:3]) for named in self.generations()}
+        return [*self.online_places, *(place for slot, place in self.slots.items() if slot[:3] in awake)]
 
     def add_class(self, objective: Any, n_outputs: int) -> None:
         """Add a class; online members then have ``n_outputs`` outputs and this objective."""
@@ -103,29 +102,36 @@ class Members(Part):
             for *_, generation in self.generations():
                 generation.know(self.width)
 
-    def know_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    def known(self, digests: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        """A mask (n,) of known observations or groups; then remembers those of a weight above 0."""
+        is_known = self.seen.knows(digests) if weight is None else self.seen.add(digests, weight)
+        return is_known if self.growth is None else is_known | self.growth.remembers(digests)
+
+    def known_groups(self, weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
         """A mask (n,) of rows whose groups are known; then remembers the groups of rows of a weight above 0."""
         starts = starts_of_runs(groups)
-        run_groups = groups[starts]
-        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.remembers(run_groups)
-        is_known |= self.seen.add(run_groups, np.maximum.reduceat(weight, starts))
+        is_known = self.known(groups[starts], np.maximum.reduceat(weight, starts))
         return np.repeat(is_known, np.diff(np.append(starts, len(groups))))
 
-    def observe(self, rows: LabelledRows) -> tuple[Observed, np.ndarray]:
-        """Observe the rows to be learned next: returns them as generations see them, and a mask (n,) of known rows."""
+    def observe(self, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Observe the rows to be learned next.
+
+        Returns their values (n, c) in the columns of generations, digests (n,) of observations or of groups, and a mask
+        (n,) of known rows.
+        """
         n, growth = len(rows.weight), self.growth
         matrix = np.empty((n, 0)) if growth is None else growth.columns.matrix(rows.X, rows.weight > 0.0)
         if rows.groups is not None and rows.is_known is not None:
-            return Observed(matrix, rows.groups), rows.is_known
+            return matrix, rows.groups, rows.is_known
         if growth is None:
-            return Observed(matrix, np.zeros(n, np.uint64)), np.zeros(n, bool)
+            return matrix, np.zeros(n, np.uint64), np.zeros(n, bool)
         digests = growth.columns.digests(rows.X, matrix)
-        return Observed(matrix, digests), growth.remembers(digests) | self.seen.add(digests, rows.weight)
+        return matrix, digests, self.known(digests, rows.weight)
 
     def predict(self, X: Any, matrix: np.ndarray | None = None) -> np.ndarray:
         """Predictions (n, M, K) of future rows; generations see ``matrix``."""
         matrix = self.matrix(X) if matrix is None else matrix
-        return predictions_of(self, self.linear.present(X).predict(X), self.generations(), matrix)
+        return predictions_of(self, self.linear.present().predict(X), self.generations(), matrix)
 
     def generations(self) -> Iterable[tuple[int, str, int, Generation]]:
         """Clock, kind, age and generation, for each generation awake."""
@@ -182,11 +188,9 @@ class MemberRows:
         versions += [(key, version) for key, generation in grown for version, _ in enumerate(generation.living, 1)]
         places = [*members.online_places, *(members.slots.get(Slot._make([*key, one])) for key, one in versions)]
         kept = [(version, place) for version, place in enumerate(places) if place is not None]
-        # Pairs of versions and their positions in the mixture, each pair written in one step.
-        self.kept: list[tuple[Any, Any]] = [([version], [place]) for version, place in kept]
-        if n < threads.FEW:
-            some, kept_places = np.array(kept, np.intp).reshape(-1, 2).T
-            self.kept = [(slice(None) if len(kept) == len(places) else some, kept_places)]
+        # Versions and their positions in the mixture: all in one step for few rows, else in a step for each version.
+        pairs = np.array(kept, np.intp).reshape(-1, 2)
+        self.kept: list[Any] = [pairs.T.copy()] if n < threads.FEW else list(pairs[:, :, None])
         self.members, self.n, n_outputs = members, n, members.linear.n_outputs
         self.has_two = members.loss is None and n_outputs == 1
         self.written = np.empty((n, len(members.names), max(members.width, 1)))
@@ -228,8 +232,10 @@ class MemberRows:
         self.gathered = np.empty(len(self.sources))
         self.columns = [self.gathered[start:stop].reshape(self.n, -1) for start, stop in pairwise(edges)]
 
-    def _programs(self, calls: Iterator[list[Call]]) -> list[Program]:
-        return [Program([*chain(*calls)])] if self.n < threads.FEW else [Program(some) for some in calls]
+    def _programs(self, calls: Iterator[list[Call]]) -> list[tuple[Program]]:
+        """One program for few rows, else one for each generation, as arguments for threads."""
+        together = [[*chain(*calls)]] if self.n < threads.FEW else calls
+        return [(Program(some),) for some in together]
 
     def _walk_calls(self) -> Iterator[list[Call]]:
         """The calls in which generations predict as they were born, except those born before some class appeared."""
@@ -255,17 +261,11 @@ class MemberRows:
             elif len(part.levels):
                 yield [(trees.add_singles, part.levels, self.leaves[tree], written)]
 
-    def _run(self, programs: list[Program]) -> None:
-        if len(programs) == 1:
-            programs[0].run()
-        else:
-            threads.each(lambda program: program.run(), [(program,) for program in programs], self.n)
-
     def walk(self, matrix: np.ndarray) -> None:
         """Let the generations as they were born predict rows (n, c)."""
         matrix.take(self.sources, out=self.gathered, mode="clip")
         self.margins[:], self.scores[:] = self.starts, 0.0
-        self._run(self.walk_programs)
+        threads.each(methodcaller("run"), self.walk_programs, self.n)
         for averaged in self.trees:
             self.means[:] = trees.margins_of_means(averaged, self.means / self.n_averaged, self.least)
         for k, generation in enumerate(self.generations if self.are_late else ()):
@@ -288,7 +288,7 @@ class MemberRows:
             else:
                 self.targets[:] = np.where(y == 1.0, 1.0, -1.0) if self.has_two else y
         self.added[:] = 0.0
-        self._run(self.follow_programs)
+        threads.each(methodcaller("run"), self.follow_programs, self.n)
         if not self.are_living:
             for (part, tree), sums in zip(self.living, self.added, strict=True):
                 sums[:] = part.corrected(self.margins[tree], sums)
@@ -300,10 +300,7 @@ class MemberRows:
         self.written.fill(np.nan)
         if not np.isfinite(self.online).all():
             self.online[~np.isfinite(self.online).all(axis=2)] = np.nan
-        if self.n < threads.FEW:
-            self._write_versions(*self.kept[0])
-        else:
-            threads.each(self._write_versions, self.kept, self.n)
+        threads.each(self._write_versions, self.kept, self.n)
 
     def _write_versions(self, versions: Any, places: Any) -> None:
         predictions = self.predicted[versions]

@@ -19,7 +19,7 @@ import numpy as np
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.part import FIXED, RECORD, Part
 from tunefree.core.part import restored as restored_part
-from tunefree.core.rows import n_rows, reach
+from tunefree.core.rows import n_rows, part, reach
 from tunefree.learners import POOL, family_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
@@ -27,10 +27,10 @@ from tunefree.pool import calibration
 from tunefree.pool.first_pass import FirstPassRecord, PredictedRows
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.members import Members
-from tunefree.pool.occurrences import FirstMeetings
+from tunefree.pool.occurrences import EVERY, FirstMeetings
 from tunefree.pool.options import ModelOptions, Monotone, objective_of_mixture
 from tunefree.pool.pool import Pool
-from tunefree.pool.rows import LabelledRows
+from tunefree.pool.rows import PIECE, LabelledRows
 from tunefree.pool.single import Single
 from tunefree.pool.slots import TREES
 from tunefree.pool.snapshot import Copies
@@ -108,14 +108,14 @@ class Model(ScoredModel):
         self.task, self.classes, self.monotone = task, list(classes), options.monotone
         self._check_monotone(self.classes)
         self.n_features = max(n_features, FEWEST_FEATURES)
-        meetings = FirstMeetings() if options.replays_first_meetings else None
+        meetings = FirstMeetings(0 if options.replays_first_meetings else EVERY)
         member_arguments = options.objective(self.n_outputs), self.n_features, self.n_outputs, average, meetings
         monotone_features = [column.feature for column in self.monotone]
         self.linear = LinearGroup(options.linear_settings, *member_arguments, monotone_features)
         self.predictor = self._new_predictor()
         self.has_weights = bool(self.linear.members) and not options.is_pool
         self.loss_is_log_loss = task == "classification" and not options.is_calibrated
-        self.first_pass = FirstPassRecord(options, self.linear.n_slots(self.n_features), self.n_outputs)
+        self.first_pass = FirstPassRecord(options, meetings.n_slots(self.n_features), self.n_outputs)
         self.ended_by: str | None = None
 
     def _new_predictor(self) -> Any:
@@ -183,11 +183,9 @@ class Model(ScoredModel):
         learned.
         """
         self.check_learns()
-        if n_features:
-            self.n_features = max(self.n_features, n_features)
-            self.linear.reserve(self.n_features)
-        n_slots = max(n_slots, self.linear.n_slots(self.n_features) if n_features else 0)
-        self.linear.reserve(n_slots=n_slots, exactly=exactly)
+        self.n_features = max(self.n_features, n_features)
+        n_slots = max(n_slots, self.linear.meetings.n_slots(self.n_features))
+        self.linear.reserve(self.n_features, n_slots, exactly)
         self.first_pass.reserve(n_slots, exactly)
 
     @whole
@@ -258,7 +256,7 @@ class Model(ScoredModel):
             self.first_pass.is_over = True
             return margins, losses
         weights = np.where(is_kept_back, 0.0, rows.weight), np.where(is_unknown, 0.0, rows.weight)
-        self.first_pass.add(self.objective, PredictedRows(entries, targets, *weights, margins, losses), met)
+        self.first_pass.add(PredictedRows(self.objective, entries, targets, *weights, margins, losses, met))
         is_late = is_kept_back & (rows.weight > 0.0)
         return margins, np.where(is_unknown | is_late, np.nan, losses)
 
@@ -271,14 +269,6 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """Finish learning: a pool grows its last trees, and members learn the rows that they kept back."""
-        for monotone in self.monotone:
-            growth = self.pool.members.growth
-            if growth is None or growth.whole.n_kept < 2:
-                break
-            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([monotone.feature])))["columns"].T
-            if (column == column[0]).all():
-                problem = "is monotone, and has the same value in all rows"
-                raise DataError(problem, column=monotone.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
@@ -303,7 +293,9 @@ class Model(ScoredModel):
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
         self._check_whole()
-        return self._margins(self.predictor.predict(X))
+        starts = range(0, n_rows(X), PIECE)
+        pieces = [self._margins(self.predictor.predict(part(X, start, start + PIECE))) for start in starts]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty((0, self.n_outputs)), *pieces])
 
     def _log_odds(self, margins: np.ndarray) -> np.ndarray:
         return calibration.log_odds(self.predictor.calibration, margins)
@@ -336,10 +328,11 @@ class Model(ScoredModel):
         header["config"] = None if self.options.config is None else self.options.config._asdict()
         header["member_settings"] = [member.setting._asdict() for member in self._online_members()]
         self.linear.n_known = self.n_features
-        self.first_pass.n_known = 0 if self.predictor.only_predicts else self.linear.n_slots(self.n_features)
+        n_slots = self.linear.meetings.n_slots(self.n_features)
+        self.first_pass.n_known = 0 if self.predictor.only_predicts else n_slots
         arrays: dict[str, np.ndarray] = {}
-        for name, part in self._parts().items():
-            arrays_of_part, header[name] = part.save_state()
+        for name, child in self._parts().items():
+            arrays_of_part, header[name] = child.save_state()
             arrays |= {f"{name}.{key}": array for key, array in arrays_of_part.items()}
         return arrays, header
 
@@ -358,8 +351,8 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
     chosen["kinds"] = tuple(header.get("kinds", ()))
     chosen["monotone"] = [Monotone(**fields) for fields in header.get("monotone", ())]
     model = Model(**chosen, config=config, member_settings=[Setting(**fields) for fields in header["member_settings"]])
-    for name, part in model._parts().items():
-        restored_part(part, name, arrays, header[name])
+    for name, child in model._parts().items():
+        restored_part(child, name, arrays, header[name])
     return model
 
 

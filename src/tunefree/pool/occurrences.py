@@ -28,6 +28,7 @@ from tunefree.core.part import LEARNED, Declared, Part, argument, array, childre
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
 from tunefree.core.schema import COUNT, Flag, Number
 
+EVERY = 2**31 - 1  # more features than a model may have
 FIRST = 1024  # features with slots from the start: more than Newton's matrices reserve capacity for
 FEW = 5  # number of occurrences at which a feature gets a slot, with several margins
 LOGGED = 2**16  # rows in a log: more than members learn at once
@@ -38,21 +39,17 @@ NO_SLOT = -1  # in ``slot_of``: the feature has occurred but has no slot
 class Past(NamedTuple):
     """Occurrences to be replayed, in the order of the rows for each feature."""
 
-    slots: np.ndarray  # (r,) uint32: slots of the features
     sources: np.ndarray  # (r,) int64: indices into the log, of the rows with the occurrences
     places: np.ndarray  # (r,) int64: indices into the kept occurrences
-    rows: Rows  # the occurrences as rows of one entry each, with raw values
+    rows: Rows  # the occurrences as rows of one entry each, with slots as features, and raw values
 
 
 class Met(NamedTuple):
     """Rows with slots instead of features, and the occurrences that are kept or replayed."""
 
-    X: Any  # block of rows, their values unchanged
-    words: np.ndarray  # (e,) indices of its words in the words of the original rows
+    rows: dict[str, Block]  # by view, their values unchanged
     left_out: np.ndarray  # (n,) int64: number of entries left out of each row
     places: np.ndarray  # (n,) int64: index of each row in the log; -1 for rows that are not logged
-    entries: np.ndarray  # (f,) int64: the occurrences of these rows that are kept, as indices of words in the original
-    #   rows; -1 for codes
     past: Past  # occurrences to be replayed before the rows are learned
     n_slots: int  # number of slots to reserve capacity for
     visited: slice  # slots of visitors, whose statistics are forgotten once the rows are learned
@@ -63,13 +60,7 @@ class Alone(NamedTuple):
 
     features: np.ndarray  # (d,) int64: the features by number
     past: Past  # their occurrences, with their numbers as slots
-    pointers: np.ndarray  # (n + 1,) int64: start of each row in ``numbers`` and ``places``, as in a sparse matrix
-    numbers: np.ndarray  # (e,) int32: number of the feature of each entry
-    places: np.ndarray  # (e,) int64: index of each entry in the words of the rows; -1 for codes
-
-    def rows(self, X: Block) -> Block:
-        """The entries of these features, with values of the rows of a view."""
-        return sparse(self.pointers, self.numbers, _values(X, self.places), intercept=False)
+    rows: dict[str, Block]  # by view, the entries of these features, with their numbers as features
 
 
 class Values(NamedTuple):
@@ -81,18 +72,19 @@ class Values(NamedTuple):
 class FirstMeetings(Part):
     """The first occurrences of features, and the slots of features with more occurrences.
 
-    Features below ``first`` have their own numbers as slots; it is 0 before the first row. The slots of other features
-    are in ``slot_of``: 0 if they never occurred, NO_SLOT if they have none yet; ``n_given`` have one. Rows with a first
-    occurrence are numbered by ``serials`` of features; there are ``n_logged``. The ``n_kept`` occurrences that are kept
-    have ``features`` and ``rows`` (serials, ascending), and ``values`` by view. They form chains: ``latest`` is the
-    position, from 1, of the latest occurrence of a feature, and ``before`` of the occurrence before each; 0 for none.
-    ``n_partial`` features got a slot after their first occurrence had left the log. Once it ``is_settled``, features
-    get slots at once.
+    Features below ``first`` have their own numbers as slots; it is 0 before the first row, and EVERY where no feature
+    is left out of a row. The slots of other features are in ``slot_of``: 0 if they never occurred, NO_SLOT if they have
+    none yet; ``n_given`` have one. Rows with a first occurrence are numbered by ``serials`` of features; there are
+    ``n_logged``. The ``n_kept`` occurrences that are kept have ``features`` and ``rows`` (serials, ascending), and
+    ``values`` by view. They form chains: ``latest`` is the position, from 1, of the latest occurrence of a feature, and
+    ``before`` of the occurrence before each; 0 for none. ``n_partial`` features got a slot after their first occurrence
+    had left the log. Once it ``is_settled``, features get slots at once.
 
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
-    >>> met = meetings.meet(sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0]), np.ones(2), 1)
-    >>> met.X.features, met.X.values, met.left_out
+    >>> rows = sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0])
+    >>> met = meetings.meet({"raw": rows}, np.ones(2), 1)
+    >>> met.rows["raw"].features, met.rows["raw"].values, met.left_out
     (array([   7, 1024, 1024], dtype=int32), array([1., 2., 5.]), array([0, 1]))
     """
 
@@ -123,12 +115,17 @@ class FirstMeetings(Part):
     )
     serials, latest, before = Declared(LEARNED), Declared(LEARNED), Declared(LEARNED)
 
-    def __init__(self) -> None:
-        self.first, self.n_partial, self.is_settled, self.n_known = 0, 0, False, None
+    def __init__(self, first: int = 0) -> None:
+        self.first, self.n_partial, self.is_settled, self.n_known = first, 0, False, None
         self.n_given, self.n_logged, self.n_kept = 0, 0, 0
         self.slot_of, self.serials, self.latest = np.zeros((3, 1), np.int32)
         self.features, self.rows, self.before = np.zeros((3, 0), np.int32)
         self.values = {}
+
+    @property
+    def assigns_slots(self) -> bool:
+        """Whether features may get other slots than their own numbers."""
+        return self.first < EVERY
 
     def n_slots(self, n_features: int) -> int:
         """An upper bound on the number of slots given to the first ``n_features`` features so far."""
@@ -139,8 +136,9 @@ class FirstMeetings(Part):
         if self.first == 0:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 
-    def meet(self, X: Block, weight: np.ndarray, n_outputs: int) -> Met | None:
+    def meet(self, by_view: dict[str, Block], weight: np.ndarray, n_outputs: int) -> Met | None:
         """Observe the features of rows to be learned in order; None if all features have their own numbers as slots."""
+        X = by_view["raw"]
         self._begin(X)
         if reach(X) <= self.first:
             return None
@@ -159,17 +157,20 @@ class FirstMeetings(Part):
         alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
         kept, promoted, replayed, visitors = self._select(rows[others], features[others], has_first, serials, few)
         entries = entries[self._keep(np.concatenate([alone, others[kept]]), features, serials[rows])]
-        self._store_values(entries, "raw", X)
+        for view, rows_of_view in by_view.items():
+            values = self.values[view] = _padded(self.values.get(view, np.zeros(0)), len(self.features))
+            values[self.n_kept - len(entries) : self.n_kept] = _values(rows_of_view, entries)
         self.slot_of[promoted] = self.first + self.n_given + np.arange(len(promoted))
         self.n_given += len(promoted)
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
         self.slot_of[visitors] = np.arange(visited.start, visited.stop)
         past = self._past(np.concatenate([replayed, visitors]), first_serial)
-        placed = self._with_slots(X, None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials))
+        limits = None if (weight > 0.0).all() else np.where(weight > 0.0, MOST, serials)
+        placed, left_out = self._with_slots(by_view, limits)
         self.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
-        return Met(*placed, places, entries, past, visited.stop, visited)
+        return Met(placed, left_out, places, past, visited.stop, visited)
 
     def _count_rows(
         self, rows: np.ndarray, features: np.ndarray, is_learned: np.ndarray
@@ -254,9 +255,9 @@ class FirstMeetings(Part):
         counts = (chains > 0) & (self.rows[chains - 1] < end_serial)
         places = chains[counts].astype(np.int64) - 1
         slots = np.repeat(self.slot_of[features] if slots is None else slots, np.count_nonzero(counts, axis=1))
-        slots, edges = slots.astype(np.uint32), np.arange(len(places) + 1)
-        rows = Rows(edges[:-1], edges[1:], slots, self.values["raw"][places])
-        return Past(slots, self.rows[places].astype(np.int64) % LOGGED, places, rows)
+        edges = np.arange(len(places) + 1)
+        rows = Rows(edges[:-1], edges[1:], slots.astype(np.uint32), self.values["raw"][places])
+        return Past(self.rows[places].astype(np.int64) % LOGGED, places, rows)
 
     def settle(self) -> Past | None:
         """Give slots to all features that occurred, and to others once they occur; returns occurrences to replay."""
@@ -270,17 +271,20 @@ class FirstMeetings(Part):
         self.n_partial += int(np.count_nonzero(is_partial))
         return self._past(without_slot[~is_partial])
 
-    def in_slots(self, X: Block) -> Block:
+    def in_slots(self, by_view: dict[str, Block]) -> dict[str, Block]:
         """Rows that are only predicted, with slots instead of features."""
-        if self.first == 0 or reach(X) <= self.first:
-            return X
-        return self._with_slots(X)[0]
+        if self.first == 0 or reach(by_view["raw"]) <= self.first:
+            return by_view
+        return self._with_slots(by_view)[0]
 
-    def _with_slots(self, X: Block, limits: np.ndarray | None = None) -> tuple[Block, np.ndarray, np.ndarray]:
-        """Rows with slots, the indices of their words in ``X``, and the number of entries left out of each row.
+    def _with_slots(
+        self, by_view: dict[str, Block], limits: np.ndarray | None = None
+    ) -> tuple[dict[str, Block], np.ndarray]:
+        """Rows with slots, and the number of entries left out of each row.
 
         If ``limits`` (n,) are given, a row lacks features whose first row has this serial number or a later one.
         """
+        X = by_view["raw"]
         features, values = X.features[: X.pointers[-1]], X.values[: X.pointers[-1]]
         slots, codes = self._slots_of(features), self._slots_of(X.codes)
         if limits is not None:
@@ -292,24 +296,19 @@ class FirstMeetings(Part):
         words, pointers = np.flatnonzero(is_kept), np.append(0, np.cumsum(is_kept))[X.pointers]
         left_out = np.diff(np.append(0, np.cumsum(~is_kept & ~is_void))[X.pointers])
         left_out += np.count_nonzero((codes == 0) & (X.codes > 0), axis=1)
-        values = _kept_values(X, words)
-        return X._replace(codes=codes, pointers=pointers, features=slots[words], values=values), words, left_out
+        entries: dict[str, Any] = {"codes": codes, "pointers": pointers, "features": slots[words]}
+        are_all = len(words) == len(X.values)  # then values are not copied
+        placed = {
+            view: rows._replace(values=rows.values if are_all else rows.values[words], **entries)
+            for view, rows in by_view.items()
+        }
+        return placed, left_out
 
     def _slots_of(self, features: np.ndarray) -> np.ndarray:
         """The slots of features; 0 for features without a slot."""
         slots = self.slot_of.take(features, mode="clip")
         slots = np.where((slots > 0) & (features < len(self.slot_of)), slots, 0)
         return slots if len(self.slot_of) > self.first else np.where(features < self.first, features, slots)
-
-    def _store_values(self, entries: np.ndarray, view: str, X: Block) -> None:
-        """Keep the values, in a view, of the latest kept occurrences, which are ``entries`` of ``X``."""
-        values = self.values[view] = _padded(self.values.get(view, np.zeros(0)), len(self.features))
-        values[self.n_kept - len(entries) : self.n_kept] = _values(X, entries)
-
-    def shown(self, met: Met, view: str, X: Block) -> Block:
-        """Rows of a view with the slots of ``met``; keeps the values of the new occurrences."""
-        self._store_values(met.entries, view, X)
-        return met.X._replace(numbers=X.numbers, values=_kept_values(X, met.words))
 
     def replayed(self, past: Past, view: str) -> Rows:
         """Occurrences as rows of one entry each, with the values of a view."""
@@ -335,11 +334,12 @@ class FirstMeetings(Part):
         feature_array[with_slot] = slot_array[slots[with_slot]]
         return feature_array
 
-    def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
+    def alone_in(self, by_view: dict[str, Block], n_slots: int, n_met: int) -> Alone | None:
         """Features of rows that have occurred but have no slot; None if there are none.
 
         Slots from ``n_slots`` on count as not yet given, and rows with serials from ``n_met`` on as not yet learned.
         """
+        X = by_view["raw"]
         if self.first == 0 or reach(X) <= self.first:
             return None
         rows, ids, places = _entries(X, lambda features: self._is_alone(features, n_slots, n_met))
@@ -348,7 +348,9 @@ class FirstMeetings(Part):
         features, numbers = np.unique(ids, return_inverse=True)
         pointers = np.searchsorted(rows, np.arange(n_rows(X) + 1))
         past = self._past(features, n_met, np.arange(1, 1 + len(features)))
-        return Alone(features, past, pointers, 1 + numbers, places)
+        kept = {view: rows for view, rows in by_view.items() if view in self.values}
+        alone = {view: sparse(pointers, 1 + numbers, _values(rows, places), False) for view, rows in kept.items()}
+        return Alone(features, past, alone)
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
         """A mask of features that had occurred and had no slot, see :meth:`alone_in`, whose first row is in the log."""
@@ -419,11 +421,6 @@ def _cumulative_counts(mask: np.ndarray, begins: np.ndarray, groups: np.ndarray)
 def _values(X: Block, places: np.ndarray) -> np.ndarray:
     """The values of entries, by their indices in the words of rows; 1 for codes, which have index -1."""
     return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
-
-
-def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
-    """The values of some words of rows, in their order; not copied if these are all words."""
-    return X.values if len(words) == len(X.values) else X.values[words]
 
 
 def _padded(array: np.ndarray, n: int) -> np.ndarray:

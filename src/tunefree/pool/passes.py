@@ -199,8 +199,8 @@ def call_on(
     state: Learner,
     objective: Objective,
     rows: tuple[Any, ...],
-    met: tuple[np.ndarray, ...],
-    offsets: np.ndarray | None,
+    met: tuple[np.ndarray, ...] = NOTHING_MET,
+    offsets: np.ndarray | None = None,
 ) -> Call:
     """The call in which a learner learns ``rows``: entries, targets, weights, and the array of predictions to write."""
     scratch, added = np.zeros((3, padded(state.n_outputs))), NO_OFFSETS if offsets is None else offsets

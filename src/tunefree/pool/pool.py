@@ -17,24 +17,22 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
-from tunefree.core.rows import copied, n_rows, part
+from tunefree.core.rows import copied
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, RelativeWeights, by_context, mixing_of
 from tunefree.pool.groups import chunks, weights_of_one_row
-from tunefree.pool.growth import Observed
 from tunefree.pool.ledger import TOGETHER, LearnedRows, Ledger
 from tunefree.pool.members import Members, predictions_of
-from tunefree.pool.rows import LabelledRows
-from tunefree.pool.single_row import SingleRows
+from tunefree.pool.rows import PIECE, LabelledRows
+from tunefree.pool.single_row import SingleRow, predict_row
 from tunefree.pool.snapshot import Copies
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import Selection
 from tunefree.pool.windows import BLOCK, NEVER, Rises
 
-PIECE = 2048  # the largest number of rows that members learn at once
 WORDS = 2**17  # the largest number of words in a piece: their features take statistics while the piece is learned
 NUMBERS = 2**22  # the largest number of dense numbers in a piece: members copy them
 NO_OFFSETS = np.zeros(N_CONTEXTS)
@@ -68,7 +66,7 @@ class Pool(Part):
     waiting = child(Waiting, RECORD, blank=lambda _: Waiting())
     balance: Balance | None = child(Balance, LEARNED, may_be_none=True)
     copies = child(Copies, RECORD, blank=lambda pool: Copies(pool.members))
-    single_rows = scratch(lambda _: SingleRows())
+    single_rows: list[SingleRow] = scratch(lambda _: [])  # arrays that no thread is using
     ledger = scratch(lambda _: Ledger())
 
     def __init__(self, members: Members) -> None:
@@ -77,7 +75,7 @@ class Pool(Part):
         self.relative, self.n_known, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.contexts, self.copies = [Context(members)], Copies(members)
         self.latest = np.zeros((2, 2), np.int64)
-        self.waiting, self.single_rows = Waiting(), SingleRows()
+        self.waiting, self.single_rows = Waiting(), []
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.ledger = Rises(), Ledger()
 
@@ -131,7 +129,7 @@ class Pool(Part):
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
         rows = rows._replace(y=np.asarray(rows.y, np.float64) / self.unit)
-        for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
+        for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows):
             chunk = rows.part(first, last)
             if chunk.groups is not None:
                 chunk = self._predicted_ahead(chunk, chunk.groups)
@@ -141,7 +139,7 @@ class Pool(Part):
 
     def _predicted_ahead(self, rows: LabelledRows, groups: np.ndarray) -> LabelledRows:
         """Rows in runs of groups with their predictions, before any of them is learned."""
-        predictions, is_known = self.members.predict(rows.X), self.members.know_groups(rows.weight, groups)
+        predictions, is_known = self.members.predict(rows.X), self.members.known_groups(rows.weight, groups)
         mixed = self._mixed(predictions, is_known.astype(np.uint8), is_over=False)
         mixed += self.offsets[NEW] if self.has_no_events else 0.0
         precedes = np.full(len(groups), self.rows == 0)
@@ -153,21 +151,16 @@ class Pool(Part):
         A pool that has not finished is expected to learn more rows. It then predicts each row like the next row to be
         learned, and keeps its predictions of the latest rows (:mod:`tunefree.pool.waiting`).
         """
-        mixed, offsets = [], self.offsets
-        for start in range(0, n_rows(X), PIECE):
-            rows = part(X, start, min(start + PIECE, n_rows(X)))
-            matrix = self.members.matrix(rows)
-            digests, contexts = self.recognised(rows, matrix)
-            predicted = None
-            if len(contexts) == 1:
-                predicted = self.single_rows.predict(self, rows, (matrix, digests), int(contexts[0]))
-            if predicted is None:
-                predictions = self.members.predict(rows, matrix)
-                predicted = predictions, self._mixed(predictions, contexts, self.has_finished)
-            if digests is not None and not self.has_finished:  # their targets may come
-                self.waiting.keep(digests, predicted[0])
-            mixed.append(self._as_targets(predicted[1], 0.0 if self.balance is None else offsets[contexts, None]))
-        return mixed[0] if len(mixed) == 1 else np.concatenate([np.empty((0, max(self.members.width, 1))), *mixed])
+        matrix, predicted = self.members.matrix(X), None
+        digests, contexts = self.recognised(X, matrix)
+        if len(contexts) == 1:
+            predicted = predict_row(self, X, (matrix, digests), int(contexts[0]))
+        if predicted is None:
+            predictions = self.members.predict(X, matrix)
+            predicted = predictions, self._mixed(predictions, contexts, self.has_finished)
+        if digests is not None and not self.has_finished:  # their targets may come
+            self.waiting.keep(digests, predicted[0])
+        return self._as_targets(predicted[1], 0.0 if self.balance is None else self.offsets[contexts, None])
 
     def recognised(self, X: Any, matrix: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Digests (n,) of the observations of future rows, and their contexts (n,): 1 for known rows, 0 for new ones.
@@ -179,7 +172,7 @@ class Pool(Part):
         digests, contexts = None, np.zeros(len(matrix), np.uint8)
         if growth is not None and not members.has_groups:
             digests = growth.columns.digests(X, matrix)
-            contexts = (growth.remembers(digests) | members.seen.knows(digests)).astype(np.uint8)
+            contexts = members.known(digests).astype(np.uint8)
         if members.signs:
             contexts = np.full(len(contexts), self.contexts.index(self.context), np.uint8)
         return digests, contexts
@@ -192,15 +185,6 @@ class Pool(Part):
     def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
         mixture, places, is_base = mixing_of(self, number, is_over)
         return mixture.predict(predictions if places is None else predictions[:, places], is_over, is_base)
-
-    def predicting(self, number: int) -> Context | None:
-        """The context that predicts rows of a context; None if it has no rows: the base of the other one predicts."""
-        if number >= len(self.contexts):
-            return None
-        context = self.contexts[number]
-        if self.balance is not None and not context.has_events:  # it does not know the size of the targets
-            return next((other for other in self.contexts if other.has_events), context)
-        return context
 
     def _as_targets(self, mixed: np.ndarray, offset: Any) -> np.ndarray:
         """Numbers times the unit of the targets, logarithms plus an offset, or unchanged log-probabilities."""
@@ -301,16 +285,18 @@ class Pool(Part):
 
     def _learn_rows(self, rows: LabelledRows) -> Iterator[np.ndarray]:
         """Learn rows, cut before the first known row, at which the context of known rows begins."""
-        observed, is_known = self.members.observe(rows)
+        matrix, digests, is_known = self.members.observe(rows)
         contexts, first = is_known.astype(np.uint8), 0
         if len(self.contexts) == 1:
             known = np.flatnonzero(is_known & (rows.weight > 0.0))
             first = int(known[0]) if len(known) else 0
         for start, stop in pairwise([0, first, len(contexts)] if first else [0, len(contexts)]):
-            some = Observed(*(array[start:stop] for array in observed))
-            yield self._learn_piece(rows.part(start, stop), some, contexts[start:stop])
+            observed = matrix[start:stop], digests[start:stop]
+            yield self._learn_piece(rows.part(start, stop), *observed, contexts[start:stop])
 
-    def _learn_piece(self, rows: LabelledRows, observed: Observed, contexts: np.ndarray) -> np.ndarray:
+    def _learn_piece(
+        self, rows: LabelledRows, matrix: np.ndarray, digests: np.ndarray, contexts: np.ndarray
+    ) -> np.ndarray:
         """Learn rows; only the first of them may be the first known row."""
         X, y, weight, groups = rows[:4]
         before, has_no_events = self.rows, self.has_no_events
@@ -324,39 +310,37 @@ class Pool(Part):
         learned = None
         if len(y) == 1 and groups is None and weight[0] > 0.0 and not self.only_members_learn:
             row_weights = float(relative[0]), float(in_context[0])
-            learned = self.single_rows.predict(self, X, observed, int(contexts[0]), float(y[0]), row_weights)
+            learned = predict_row(self, X, (matrix, digests), int(contexts[0]), float(y[0]), row_weights)
         if learned is not None:
             predictions, mixed = learned
         else:
             leaf_weights = np.where(contexts == KNOWN, 0.0, in_context)
             members, online = self.members, self.members.linear.learn(LabelledRows(X, y, relative))
-            predictions = predictions_of(members, online, members.generations(), observed.matrix, y, leaf_weights)
+            predictions = predictions_of(members, online, members.generations(), matrix, y, leaf_weights)
             if self.only_members_learn:
                 return self._mixed(predictions, contexts, is_over=False)
             if rows.predictions is None:
-                self.waiting.put_back(observed.digests, predictions)
+                self.waiting.put_back(digests, predictions)
             else:
                 predictions = rows.predictions
             mixed = self._mix(predictions, y, judging, contexts)
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
-        weights = weight, in_context, judging
-        self._record(
-            LearnedRows(self.members, X, observed, predictions, mixed, y, *weights, numbers, contexts, groups, units)
-        )
+        arrays = matrix, digests, predictions, mixed, y, weight, in_context, judging, numbers, contexts
+        self._record(LearnedRows(self.members, X, *arrays, groups, units))
         if weight[-1] > 0.0:
             self._run_events(predictions[-1])
         return mixed if rows.mixed is None else rows.mixed
 
     def _record(self, rows: LearnedRows) -> None:
         """Record rows, or copy them so that they can wait for others."""
-        width, waits = rows.observed.matrix.shape[1], len(rows.y) < TOGETHER
-        if any(other.observed.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
+        width, waits = rows.matrix.shape[1], len(rows.y) < TOGETHER
+        if any(other.matrix.shape[1] != width for other in self.ledger.waiting[:1]):
             self.flush()  # the number of columns has changed
         if waits:
             rows = rows._replace(X=copied(rows.X), weight=rows.weight.copy())
-        is_full = self.ledger.add(rows, len(rows.y))
-        if is_full or rows.groups is not None or self.members.linear.meetings is not None:
+        is_full = self.ledger.add(rows)
+        if is_full or rows.groups is not None or self.members.linear.meetings.assigns_slots:
             self.flush()
 
     def _count_rows(self, contexts: np.ndarray) -> None:
@@ -479,7 +463,7 @@ class Pool(Part):
             return None
         least = int(np.argmin(self.context.mixture.base.weights[self.members.online_places]))
         self.members.keep([m for m in range(len(members)) if m != least])
-        return str(members[least].name)
+        return str(members[least].setting.name)
 
     @property
     def nbytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from tunefree.core.part import Part
 from tunefree.core.rows import part
 from tunefree.learners.weights import ReadWeights
+
+PIECE = 2048  # the largest number of rows that members learn at once, which bounds the memory of predictions
 
 
 class LabelledRows(NamedTuple):
@@ -30,6 +32,10 @@ class LabelledRows(NamedTuple):
         """The rows from ``start`` up to ``stop``."""
         arrays: Any = (None if array is None else array[start:stop] for array in self[1:])
         return LabelledRows(part(self.X, start, stop), *arrays)
+
+    def pieces(self) -> Iterator[LabelledRows]:
+        """The rows in pieces of at most PIECE rows."""
+        return (self.part(start, start + PIECE) for start in range(0, len(self.y), PIECE))
 
 
 class LateLosses(NamedTuple):
@@ -59,6 +65,6 @@ class Family(NamedTuple):
 class WeightedRows(NamedTuple):
     """Rows in the view of a member, and its weights: margins are sums of weight * x / unit."""
 
-    X: Any  # block of rows
+    X: Any  # block of rows, or their entries
     read: ReadWeights
     features: np.ndarray | None = None  # (d,) numbers of features without a slot; None for weights by slot

@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunefree.core.part import LEARNED, Part, argument, child
-from tunefree.core.rows import n_rows, part
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool import calibration
 from tunefree.pool.calibration import Calibration
 from tunefree.pool.linear_group import LinearGroup
-from tunefree.pool.pool import PIECE
 from tunefree.pool.rows import LabelledRows
 
 
@@ -38,8 +36,7 @@ class Single(Part):
 
         The calibration learns nothing from rows that come ``again``.
         """
-        for piece in pieces(len(rows.y)):
-            some = rows.part(piece.start, piece.stop)
+        for some in rows.pieces():
             (predictions,) = self.linear.learn(some, again)
             yield self._calibrated(predictions, some.y, np.zeros(len(some.y)) if again else some.weight)
 
@@ -52,9 +49,7 @@ class Single(Part):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n, K) of future rows."""
-        present = self.linear.present(X)
-        blocks = [present.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
-        return np.concatenate([np.empty((0, self.linear.n_outputs)), *(finite(block[0]) for block in blocks)])
+        return finite(self.linear.present().predict(X)[0])
 
     @property
     def mixtures(self) -> list[Mixture]:
@@ -63,14 +58,11 @@ class Single(Part):
 
     def shares(self) -> dict[str, float]:
         """The share of each member in predictions of future rows, by name."""
-        return {self.linear.members[0].name: 1.0}
+        return {self.linear.members[0].setting.name: 1.0}
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Add a class; members then have ``n_outputs`` outputs and this objective."""
         self.linear.add_class(objective, n_outputs)
-        self._calibrate_classes(n_classes)
-
-    def _calibrate_classes(self, n_classes: int) -> None:
         if self.calibration is not None:
             rows = int(self.calibration.view.rounds[0])
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
@@ -84,11 +76,6 @@ class Single(Part):
 
     def finish(self) -> None:
         """End a pass."""
-
-
-def pieces(n: int) -> Iterator[slice]:
-    """Slices that cut n rows into pieces, which bounds the memory of members' predictions."""
-    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
 def finite(predictions: np.ndarray) -> np.ndarray:

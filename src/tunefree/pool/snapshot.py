@@ -90,7 +90,7 @@ class Copies(Part):
         may_be_none=True,
         make=lambda copies, _: Snapshot.bare(members=copies.members),
     )
-    predicted: list[Predicted] = children(Predicted, RECORD, blank=lambda _: [])
+    predicted: list[Predicted] = children(Predicted, RECORD, blank=lambda _: [])  # of one item, or none
     ledger = scratch(lambda _: Ledger())  # rows that wait for the prediction of the copy
 
     def __init__(self, members: Members) -> None:
@@ -105,7 +105,7 @@ class Copies(Part):
 
     def forget_features(self, features: np.ndarray) -> None:
         """Let the copy predict as if features had never occurred."""
-        self._flush()  # waiting rows may have these features
+        self.prepare()  # waiting rows may have these features
         if self.copy is not None:
             self.copy.linear.forget(features)
 
@@ -120,12 +120,13 @@ class Copies(Part):
         if len(some):
             for waiting in self.ledger.waiting[:1]:
                 if [one.widths for one in waiting.units] != [one.widths for one in rows.units]:
-                    self._flush()
-            is_full = self.ledger.add(rows.at(some), len(some))
-            if is_full or self.members.linear.meetings is not None:  # their log does not keep features forever
-                self._flush()
+                    self.prepare()
+            is_full = self.ledger.add(rows.at(some))
+            if is_full or self.members.linear.meetings.assigns_slots:  # their log does not keep features forever
+                self.prepare()
 
-    def _flush(self) -> None:
+    def prepare(self) -> None:
+        """Let the copy predict the rows that wait."""
         self.ledger.flush(self._predict)
 
     def _predict(self, rows: LearnedRows) -> None:
@@ -139,16 +140,15 @@ class Copies(Part):
             contexts, lambda number, some: rows.units[number].of(matrix[some], mixed[some, 0], rows.weight[some])
         )
         judged = rows.y, rows.judging, rows.numbers.astype(np.uint64), contexts, score_units, rows.draws
-        self.predicted.append(Predicted(predicted, *judged))
+        self.predicted = [joined([*self.predicted, Predicted(predicted, *judged)])]
 
     def learn(self, contexts: list[Context]) -> None:
         """Judge the frozen mixtures on the rows that the copy predicted, let them learn these, and drop the copy."""
-        self._flush()
-        if self.predicted and self.copy is not None:
-            rows = joined(self.predicted)
-            for number, context in enumerate(contexts):
-                in_context = Predicted(*(array[rows.contexts == number] for array in rows))
-                context.frozen.learn(self.members, in_context, self.copy.rows >= JUDGED)
+        self.prepare()
+        for rows in self.predicted:
+            for index, context in enumerate(contexts):
+                in_context = Predicted(*(array[rows.contexts == index] for array in rows))
+                context.frozen.learn(self.members, in_context, self.copy is not None and self.copy.rows >= JUDGED)
         self.forget()
 
     def take(self, contexts: list[Context], rows: int) -> None:
@@ -157,8 +157,3 @@ class Copies(Part):
         self.copy = Snapshot(self.members, rows, [context.mixture for context in contexts])
         while self.next <= rows:
             self.next *= 2
-
-    def prepare(self) -> None:
-        """Let the copy predict the rows that wait, and concatenate all rows that it predicted."""
-        self._flush()
-        self.predicted = [joined(self.predicted)] if self.predicted else []

@@ -6,7 +6,6 @@ targets have learned later ones by then. So the evidence from a row is its earli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -65,18 +64,8 @@ class Waiting(Part):
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Replace the present predictions (n, M, K) of rows by the kept ones, if any; these rows no longer wait."""
-        for index, row_predictions in enumerate(self.taken(digests) if self.rows else ()):
-            if row_predictions is not None:
-                predictions[index] = row_predictions
-
-    def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
-        """The kept predictions (M, K) of each row, or None; the rows no longer wait."""
-        return (self.rows.pop(digest, None) for digest in digests.tolist())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the kept predictions."""
-        return sum(predictions.nbytes for predictions in [*self.rows.values()])
+        for index, digest in enumerate(digests.tolist() if self.rows else ()):
+            predictions[index] = self.rows.pop(digest, predictions[index])
 
     def _arrays(self) -> _Rows:
         predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))

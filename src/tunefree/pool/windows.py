@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from tunefree.core.numbers import LARGEST
-from tunefree.core.part import FIXED, LEARNED, Part, argument, array, number
+from tunefree.core.part import FIXED, LEARNED, Part, array, number
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.generations.clocks import LATE, Event
 from tunefree.pool.ledger import LearnedRows
@@ -34,34 +34,33 @@ MOST_FAILURES = 62  # the largest number of failed trials; each doubles the time
 class Window(Part):
     """The clock of a window, whose generations are grown on the latest ``length`` rows.
 
-    ``places`` is a mask of their positions in the mixture. The next decision is due after ``birth`` rows. ``failures``
-    counts trials failed since the last success. A window with enough weight after a trial, but not 2,048 rows later:
+    The next decision is due after ``birth`` rows. ``failures`` counts trials failed since the last success. A window
+    with enough weight after a trial, but not 2,048 rows later:
 
-    >>> window = Window(2048, np.array([True, False]))
-    >>> window.decide(4096, np.array([0.0, 1.0]))
+    >>> window, places = Window(2048), np.array([True, False])
+    >>> window.decide(4096, np.array([0.0, 1.0]), places)
     Event(birth=4096, takeover=4352)
-    >>> window.decide(6144, np.array([0.4, 0.6]))
+    >>> window.decide(6144, np.array([0.4, 0.6]), places)
     Event(birth=6144, takeover=6400)
-    >>> window.decide(8192, np.array([0.1, 0.9])), window.is_awake, window.birth
+    >>> window.decide(8192, np.array([0.1, 0.9]), places), window.is_awake, window.birth
     (None, False, 12288)
     """
 
-    places = argument()
     length = number(FIXED, COUNT)
     is_awake = number(LEARNED, Flag())
     failures = number(LEARNED, Number(0, MOST_FAILURES, whole=True))
     birth = number(LEARNED, COUNT)
 
-    def __init__(self, length: int, places: np.ndarray) -> None:
-        self.length, self.places = length, places
-        self.is_awake, self.failures, self.birth = False, 0, 2 * length
+    def __init__(self, length: int) -> None:
+        self.length, self.is_awake, self.failures, self.birth = length, False, 0, 2 * length
 
-    def decide(self, rows: int, weights: np.ndarray) -> Event | None:
+    def decide(self, rows: int, weights: np.ndarray, places: np.ndarray) -> Event | None:
         """The birth at this number of rows; None if the window sleeps from now on.
 
-        ``weights`` (M,) of members are from the base mixture, NaN for members that sleep.
+        ``weights`` (M,) of members are from the base mixture, NaN for members that sleep. ``places`` (M,) is a mask of
+        the positions of the window's generations in the mixture.
         """
-        window_weights = weights[self.places & ~np.isnan(weights)]
+        window_weights = weights[places & ~np.isnan(weights)]
         has_failed = self.is_awake and not window_weights.sum() >= KEPT * len(window_weights) * np.nanmean(weights)
         if has_failed:
             self.failures += 1

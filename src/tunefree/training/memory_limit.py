@@ -56,8 +56,7 @@ def small_chunks(file: str) -> TextFile:
 def model_bytes(model: Model) -> int:
     """Bytes of a model, including its rows with first occurrences of features."""
     logs = [log for member in model.linear.members if (log := getattr(member, "log", None)) is not None]
-    occurrences = () if model.linear.meetings is None else vars(model.linear.meetings)
-    row_bytes = sum(map(size_of, [model.record.log, occurrences, *logs]))
+    row_bytes = sum(map(size_of, [model.record.log, vars(model.linear.meetings), *logs]))
     return _feature_bytes(model) + row_bytes + (0 if model.pool is None else model.pool.nbytes)
 
 

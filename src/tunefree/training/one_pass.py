@@ -21,7 +21,6 @@ from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import chunks, digests, starts_of_runs
 from tunefree.pool.model import Model
-from tunefree.pool.pool import PIECE
 from tunefree.pool.rows import LateLosses
 from tunefree.pool.targets import RunningMetrics
 from tunefree.stream.batch import Batch, Tally, followed
@@ -167,7 +166,7 @@ def n_complete(model: Any, y: Any, weight: np.ndarray, groups: np.ndarray, edges
     new = model.codes(y)[1] if model.task == "classification" else []
     start = max([*edges, *(row for row, _ in new)])
     rows = model.pool.rows + np.count_nonzero(weight[:start] > 0.0)
-    *_, (first, _) = chunks(groups[start:], weight[start:], rows, PIECE)
+    *_, (first, _) = chunks(groups[start:], weight[start:], rows)
     return start + first
 
 

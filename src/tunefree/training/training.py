@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import DataError, TunefreeError, warn
-from tunefree.core.rows import reach
 from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
 from tunefree.model_files.column_samples import ColumnSamples
@@ -246,8 +245,7 @@ class _Reader:
         """The batches of a pass, from its current position on."""
         model, interval = trained.model, CHECKED if self.limit.is_stated else 0
         for batch in self._ahead(trained):
-            meetings, n_features = model.linear.meetings, max(model.n_features, reach(batch.rows))
-            n_slots = n_features if meetings is None else meetings.n_slots_after(batch.rows)
+            n_slots = max(model.linear.n_features, model.linear.meetings.n_slots_after(batch.rows))
             if self.limit.most:
                 n_slots = max(n_slots, 1 + batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve(n_slots=n_slots, exactly=True)
@@ -312,7 +310,7 @@ def _started(reader: _Reader, plan: Plan, earlier: Trained | None) -> Trained:
         trained = replace(earlier, encoder=encoder)
         reader.begun = encoded(encoder, chunks, bad, True, True)
         # forgetting requires that feature numbers are slots, and that no bank keeps rows
-        can_forget = trained.model.linear.meetings is None and trained.model.predictor.bank is None
+        can_forget = not trained.model.linear.meetings.assigns_slots and trained.model.predictor.bank is None
         if earlier.progress.position == Position() and source.kind == TABLE and can_forget:
             trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:

@@ -32,9 +32,9 @@ def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
         return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
     linear = copy.deepcopy(model.linear)
     linear.settle()
-    if linear.meetings is not None and linear.meetings.n_partial:
+    if linear.meetings.n_partial:
         return no_bound("some first occurrences of features are not known any more")
-    (member,), by_slot = linear.members, linear.present().by_slot(weights)
+    (member,), by_slot = linear.members, linear.meetings.by_slot(weights)
     if member.offsets is not None:
         return no_bound("a class that came late began with more than the learner's rounds")
     slot_weights = np.zeros((member.room, model.n_outputs))

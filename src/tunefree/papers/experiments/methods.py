@@ -12,6 +12,7 @@ from tunefree.core.rows import Block
 from tunefree.losses.objectives import Objective, measured
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
+from tunefree.pool import passes
 from tunefree.pool.linear_group import Member, Setting
 from tunefree.pool.model import Model
 from tunefree.pool.targets import Labels
@@ -81,8 +82,7 @@ def margins_along(
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
-        weights = member.weights(n_features)
-        yield member.predict(test, weights, None, member.objective)
+        yield passes.score(*member.weights(n_features), test)
 
 
 def objective_of(n_outputs: int) -> Objective:

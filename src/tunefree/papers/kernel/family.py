@@ -9,7 +9,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import LEARNED, argument, child, scratch
-from tunefree.core.rows import n_rows, part
 from tunefree.core.schema import FINITE, SIZE, Number, Text
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen, measured
@@ -20,7 +19,7 @@ from tunefree.pool.contexts import RelativeWeights
 from tunefree.pool.linear_group import LinearGroup, Setting
 from tunefree.pool.options import ModelOptions, objective_of_mixture
 from tunefree.pool.rows import Family, LabelledRows, LateLosses
-from tunefree.pool.single import Single, finite, pieces
+from tunefree.pool.single import Single, finite
 
 
 def _blank_mixture(kernels: Any, header: Any) -> Mixture:
@@ -63,8 +62,7 @@ class Kernels(Single):
 
     def learn(self, rows: LabelledRows, again: bool = False) -> Iterator[np.ndarray]:
         self._late = None
-        for piece in pieces(len(rows.y)):
-            some = rows.part(piece.start, piece.stop)
+        for some in rows.pieces():
             self.linear.learn(some, again)
             has_one_margin = self.linear.has_classes and self.linear.n_outputs == 1
             y = np.where(some.y == 1.0, 1.0, -1.0) if has_one_margin else np.asarray(some.y, np.float64)
@@ -86,10 +84,7 @@ class Kernels(Single):
         return np.where(asleep[:, None], np.nan, mixed)
 
     def predict(self, X: Any) -> np.ndarray:
-        blocks = [self.bank.predict(part(X, piece.start, piece.stop)) for piece in pieces(n_rows(X))]
-        return np.concatenate([np.empty((0, self.linear.n_outputs)), *map(self._mixture_of, blocks)])
-
-    def _mixture_of(self, predictions: np.ndarray) -> np.ndarray:
+        predictions = self.bank.predict(X)
         if self.mixture is None:
             return finite(predictions[0])
         return self._as_margins(self.mixture.predict(self._as_mixed(predictions)))
@@ -140,9 +135,8 @@ class Kernels(Single):
         return dict(zip((member.name for member in self.bank.members), means, strict=True))
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
-        self.linear.add_class(objective, n_outputs)
+        super().add_class(objective, n_outputs, n_classes)
         self.bank.add_class(objective, n_outputs, n_classes)
-        self._calibrate_classes(n_classes)
         if self.mixture is not None and n_classes > 2:
             self.mixture.add_class()
 

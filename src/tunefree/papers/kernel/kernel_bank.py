@@ -28,7 +28,7 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certif
 from tunefree.papers.kernel.pistol import KernelPiSTOL, factor_of, learning
 from tunefree.papers.kernel.points import BLOCK, Points, as_csr, points
 from tunefree.pool import calibration
-from tunefree.pool.linear_group import Setting, name_of
+from tunefree.pool.linear_group import Setting
 from tunefree.pool.rows import LabelledRows
 from tunefree.pool.views import Steady, transform
 from tunefree.theory.evidence import Evidence, record_evidence, widened
@@ -66,7 +66,7 @@ class KernelMember(Part):
     @property
     def name(self) -> str:
         """Learner, parameters and view, in words."""
-        return name_of(self.setting)
+        return self.setting.name
 
     @property
     def exponent(self) -> int:
