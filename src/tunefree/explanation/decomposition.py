@@ -27,8 +27,6 @@ from tunefree.explanation.members import (
     CONSTANT,
     MOST_ROWS,
     LinearTerms,
-    Member,
-    Part,
     PoolTerms,
     Reference,
     Terms,
@@ -36,7 +34,6 @@ from tunefree.explanation.members import (
     unit_and_centre,
 )
 from tunefree.losses.objectives import Objective
-from tunefree.mixing.gradients import Rule
 from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of, rule_of
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
@@ -124,13 +121,43 @@ class Decomposition:
         return scaled(results, pool.unit)
 
     def _context_contributions(self, X: Any, number: int) -> np.ndarray:
-        """Return contributions (n, terms, K) for rows of one context, in the units of the mixture."""
-        (parts, members), places = self._pool_terms.parts(X), self._places[number]
-        line = Line(self._rules[number], places, parts, [member for member in members if member.place in places])
+        """Return contributions (n, terms, K) for rows of one context, in the units of the mixture.
+
+        Derivatives are averaged over the straight line from the parts of the reference to the parts of each row. Their
+        least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time integration and
+        discrete Hamiltonian systems, 1996).
+        """
+        (parts, members), rule = self._pool_terms.parts(X), self._rules[number]
+        column_of = {place: k for k, place in enumerate(self._places[number])}
+        members = [member for member in members if member.place in column_of]
+        changes = [part.terms.sum(axis=1) for part in parts]
+
+        def at(t: float) -> tuple[list[np.ndarray], np.ndarray]:
+            """Return the values (n, k) of the parts, and the predictions (n, M, K) of the members, from 0 to 1."""
+            values = [part.start + t * change for part, change in zip(parts, changes, strict=True)]
+            predictions = np.full((n_rows(X), len(column_of), max(members[0].width, 1)), np.nan)
+            for member in members:
+                predictions[:, column_of[member.place]] = member.predict(values)
+            return values, predictions
+
+        start, end = (rule.margins(at(t)[1]) for t in (0.0, 1.0))
+        used = sorted({index for member in members for index in member.parts})
+        means = {index: np.zeros((*start.shape, changes[index].shape[1])) for index in used}
+        for point, weight in zip(POINTS, WEIGHTS, strict=True):
+            values, predictions = at(point)
+            derivatives = rule.linearised(predictions)[1]()
+            for member in members:
+                gradient = derivatives[:, :, column_of[member.place]]
+                for index, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
+                    means[index] += weight * part_gradient
+        size = sum((changes[index] ** 2).sum(axis=1) for index in used)
+        rest = end - start - sum(np.einsum("nqk,nk->nq", means[index], changes[index]) for index in used)
+        correction = (rest / np.where(size > 0.0, size, 1.0)[:, None])[:, :, None]
         contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
-        for member_part, derivatives in zip(parts, line.integrals(), strict=True):
-            contributions += np.einsum("ntk,nqk->ntq", member_part.terms, derivatives, optimize=True)
-        contributions[:, 0] = line.margins_at(0.0)
+        for index in used:
+            derivatives = means[index] + correction * changes[index][:, None]
+            contributions += np.einsum("ntk,nqk->ntq", parts[index].terms, derivatives, optimize=True)
+        contributions[:, 0] = start
         return contributions
 
 
@@ -139,58 +166,6 @@ def _active_places(pool: Any, number: int) -> list[int]:
     _, places, _ = mixing_of(pool, number, pool.has_finished)
     awake = set(pool.members.places_awake)
     return sorted(awake) if places is None else [place for place in places if place in awake]
-
-
-class Line:
-    """Straight lines from the reference to each row, in the space of the members' parts."""
-
-    def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
-        self.rule, self.parts, self.members = rule, parts, members
-        self.column_of = {index: k for k, index in enumerate(places)}
-        self.changes = [part.terms.sum(axis=1) for part in parts]
-
-    def values_at(self, t: float) -> list[np.ndarray]:
-        """Return the values (n, k) of the parts at position t of the lines, from 0 to 1."""
-        return [part.start + t * change for part, change in zip(self.parts, self.changes, strict=True)]
-
-    def predictions(self, values: list[np.ndarray]) -> np.ndarray:
-        """Return the predictions (n, M, K) of the members for given values of the parts."""
-        n, width = len(values[0]), max(self.members[0].width, 1)
-        predictions = np.full((n, len(self.column_of), width), np.nan)
-        for member in self.members:
-            predictions[:, self.column_of[member.place]] = member.predict(values)
-        return predictions
-
-    def margins_at(self, t: float) -> np.ndarray:
-        """Return the margins (n, Q) at position t of the lines."""
-        return self.rule.margins(self.predictions(self.values_at(t)))
-
-    def integrals(self) -> list[np.ndarray]:
-        """Return the derivatives (n, Q, k) of the margins with respect to each part, averaged over the lines.
-
-        Their least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time
-        integration and discrete Hamiltonian systems, 1996).
-        """
-        increase = self.margins_at(1.0) - self.margins_at(0.0)
-        means = self._means(increase.shape[1])
-        used = {index for member in self.members for index in member.parts}
-        changes = [change * (index in used) for index, change in enumerate(self.changes)]
-        size = sum((change**2).sum(axis=1) for change in changes)
-        rest = increase - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
-        correction = rest / np.where(size > 0.0, size, 1.0)[:, None]
-        return [mean + correction[:, :, None] * change[:, None] for mean, change in zip(means, changes, strict=True)]
-
-    def _means(self, width: int) -> list[np.ndarray]:
-        """Return the means of the derivatives over the lines, by Gauss-Legendre quadrature."""
-        means = [np.zeros((len(change), width, change.shape[1])) for change in self.changes]
-        for point, weight in zip(POINTS, WEIGHTS, strict=True):
-            values = self.values_at(point)
-            derivatives = self.rule.linearised(self.predictions(values))[1]()
-            for member in self.members:
-                gradient = derivatives[:, :, self.column_of[member.place]]
-                for index, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
-                    means[index] += weight * part_gradient
-        return means
 
 
 def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, float]:
