@@ -140,7 +140,7 @@ class Decomposition:
                 predictions[:, column_of[member.place]] = member.predict(values)
             return values, predictions
 
-        start, end = (rule.margins(at(t)[1]) for t in (0.0, 1.0))
+        start, end = (rule.linearised(at(t)[1])[0] for t in (0.0, 1.0))
         used = sorted({index for member in members for index in member.parts})
         means = {index: np.zeros((*start.shape, changes[index].shape[1])) for index in used}
         for point, weight in zip(POINTS, WEIGHTS, strict=True):

@@ -88,7 +88,7 @@ def rule_of(pool: Any, number: int, places: Sequence[int | None]) -> Rule:
     mixture, mixed, is_base = mixing_of(pool, number, pool.has_finished)
     if mixed is not None:
         places = [mixed.index(place) if place in mixed else None for place in places]
-    return Rule.of(mixture, pool.has_finished, is_base).for_members(places)
+    return Rule.of(mixture, pool.has_finished, is_base, places)
 
 
 class RelativeWeights(Part):
