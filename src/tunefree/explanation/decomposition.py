@@ -34,6 +34,7 @@ from tunefree.explanation.members import (
     unit_and_centre,
 )
 from tunefree.losses.objectives import Objective
+from tunefree.mixing.gradients import Rule
 from tunefree.pool.contexts import KNOWN, NEW, by_context, mixing_of, rule_of
 from tunefree.pool.model import Model, published
 from tunefree.pool.targets import place_of
@@ -65,13 +66,16 @@ class Decomposition:
         if self.pool is None:
             self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
-        self._places = [_active_places(self.pool, number) for number in (NEW, KNOWN)]
-        self._rules = [rule_of(self.pool, number, places) for number, places in enumerate(self._places)]
+        awake, self._rules = {*self.pool.members.places_awake}, list[tuple[Rule, list[int]]]()
+        for number in (NEW, KNOWN):
+            _, mixed, _ = mixing_of(self.pool, number, self.pool.has_finished)
+            places = sorted(awake) if mixed is None else [place for place in mixed if place in awake]
+            self._rules.append((rule_of(self.pool, number, places), places))
 
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        return PoolTerms(self.pool, {*chain(*self._places)}, self.terms, self.reference)
+        return PoolTerms(self.pool, self.terms, self.reference)
 
     def reference_rows(self, most: int = MOST_ROWS) -> Block:
         """At most ``most`` rows of the reference, evenly spaced; a ModelError if there are none."""
@@ -93,7 +97,7 @@ class Decomposition:
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return the contributions (n, terms, K) of terms to the margins of rows."""
-        n_parts = 1 if self.pool is None else len(self._pool_terms.used)
+        n_parts = 1 if self.pool is None else len({*chain(*(places for _, places in self._rules))})
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, BATCH_ROWS))
@@ -127,8 +131,8 @@ class Decomposition:
         least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time integration and
         discrete Hamiltonian systems, 1996).
         """
-        (parts, members), rule = self._pool_terms.parts(X), self._rules[number]
-        column_of = {place: k for k, place in enumerate(self._places[number])}
+        (parts, members), (rule, places) = self._pool_terms.parts(X), self._rules[number]
+        column_of = {place: k for k, place in enumerate(places)}
         members = [member for member in members if member.place in column_of]
         changes = [part.terms.sum(axis=1) for part in parts]
 
@@ -159,13 +163,6 @@ class Decomposition:
             contributions += np.einsum("ntk,nqk->ntq", parts[index].terms, derivatives, optimize=True)
         contributions[:, 0] = start
         return contributions
-
-
-def _active_places(pool: Any, number: int) -> list[int]:
-    """Return the indices in the mixture of the active members that predict rows of a context."""
-    _, places, _ = mixing_of(pool, number, pool.has_finished)
-    awake = set(pool.members.places_awake)
-    return sorted(awake) if places is None else [place for place in places if place in awake]
 
 
 def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, float]:

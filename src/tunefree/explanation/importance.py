@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -38,7 +37,7 @@ from tunefree.generations.reservoir import hashed, mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
 from tunefree.pool.contexts import NEW
-from tunefree.pool.members import MemberRows
+from tunefree.pool.members import predictions_of
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # rows for importances by contributions
@@ -90,22 +89,23 @@ def interactions(decomposition: Decomposition, ranked: Importance) -> Importance
         return None
     pairs = np.array(list(combinations(range(len(terms)), 2)))
     new, names = ranked.judges.some(MOST_PAIR_ROWS), [decomposition.names[term] for term in terms.tolist()]
-    rises = new.rises_of_pairs(_key_indices(decomposition, new, terms), pairs.tolist())
+    columns = _columns_of_terms(decomposition, new.pool)
+    rises = new.rises_of_pairs([columns[term] for term in terms.tolist()], pairs.tolist())
     return _ranked(terms[pairs], [f"{names[first]} x {names[second]}" for first, second in pairs], rises, new)
 
 
 def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> Importance:
-    terms = np.unique(decomposition.terms.of_keys(new.pool.members.growth.columns.keys))
-    rises = new.rises(_key_indices(decomposition, new, terms), output)
-    ranked: Any = _ranked(terms, [decomposition.names[term] for term in terms.tolist()], rises, new)
+    columns = _columns_of_terms(decomposition, new.pool)
+    rises = new.rises([*columns.values()], output)
+    ranked: Any = _ranked(np.array([*columns]), [decomposition.names[term] for term in columns], rises, new)
     n = int(np.count_nonzero(ranked.errors))  # columns that change no prediction come last, and are dropped
     return Importance(*(column[:n] for column in ranked[:5]), *ranked[5:])
 
 
-def _key_indices(decomposition: Decomposition, new: NewRows, terms: np.ndarray) -> list[np.ndarray]:
-    """Return, for each term, the indices of its columns among the keys of the pool."""
-    column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
-    return [np.flatnonzero(column_terms == term) for term in terms.tolist()]
+def _columns_of_terms(decomposition: Decomposition, pool: Any) -> dict[int, np.ndarray]:
+    """Return the indices of the columns of each term among the keys of the pool."""
+    terms = decomposition.terms.of_keys(pool.members.growth.columns.keys)
+    return {term: np.flatnonzero(terms == term) for term in np.unique(terms).tolist()}
 
 
 def _ranked(terms: np.ndarray, names: list[str], rises: Iterable[tuple[float, float]], new: NewRows) -> Importance:
@@ -210,27 +210,14 @@ class NewRows:
         parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
         return NewRows(self.pool, parts, self.matrix[indices], self.targets[indices], self.weights[indices])
 
-    @cached_property
-    def _walks(self) -> list[MemberRows]:
-        """Predictions of the members for each part; NaN for online members."""
-        walks = [
-            MemberRows(self.pool.members, part.generations, len(part.rows), self.matrix.shape[1]) for part in self.parts
-        ]
-        for walk in walks:
-            walk.online[:] = np.nan
-        return walks
-
     def margins(self, indices: np.ndarray = NO_INDICES, order: Any = None) -> np.ndarray:
         """Return predictions (n, K) of the base mixture, with the columns at ``indices`` permuted by ``order``."""
         matrix = self.matrix.copy()
         if len(indices):
             matrix[:, indices] = matrix[order][:, indices]
         predictions = self.pool.members.asleep(len(matrix))
-        for part, walk in zip(self.parts, self._walks, strict=True):
-            walk.walk(matrix[part.rows])
-            walk.follow()
-            walk.write()
-            predictions[part.rows] = walk.written
+        for part in self.parts:  # online members sleep
+            predictions[part.rows] = predictions_of(self.pool.members, np.nan, part.generations, matrix[part.rows])
         margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         return margins
 
