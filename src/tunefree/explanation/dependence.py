@@ -94,9 +94,12 @@ def picture(
         does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= MINOR * max(ranked.sizes, default=0.0))
         terms, part_terms = ranked.terms[does_matter][:max_curves], decomposition.terms.part_terms[:-1]
         parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
-        axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
     else:
-        axes = [_part_and_axis(decomposition, wanted) for wanted in names_in(features)]
+        parts = [_part_named(decomposition.layout, wanted) for wanted in names_in(features)]
+    axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
+    if features is not None and len(axes) < len(parts):
+        name = decomposition.layout.parts[min(set(parts) - {part for part, _ in axes})].name
+        raise ModelError(f"{name} cannot be drawn: no row of the reference has it, or it has words")
     if not axes:
         raise ModelError(
             "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
@@ -108,14 +111,12 @@ def picture(
         return sign * decomposition.margins(rows)[:, outputs]
 
     def curve(part: int, axis: Axis) -> Curve:
-        curves = margins(together([_with_value(rows, axis, value) for value in axis.values]))
-        curves = curves.reshape(len(axis.values), n_rows(rows), -1)
-        mean, missing = curves.mean(axis=1), None
-        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), BAND, axis=1)
-        if axis.missing is not None:
-            missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
-            missing = margins(missing_rows).mean(axis=0)
-        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), mean, low, high, missing)
+        n, values = len(axis.values), [*axis.values, *([np.nan] if axis.missing is not None else [])]
+        curves = margins(together([_with(rows, axis, value) for value in values])).reshape(len(values), n_rows(rows), -1)
+        means, curves = curves.mean(axis=1), curves[:n]
+        low, high = np.quantile(curves - curves.mean(axis=0) + means[:n].mean(axis=0), BAND, axis=1)
+        missing = None if axis.missing is None else means[n]
+        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), means[:n], low, high, missing)
 
     margin = margin_name(decomposition)
     if decomposition.model.task == "regression":
@@ -164,16 +165,13 @@ def _most_variable(curves: list[Curve], columns: list[str]) -> list[Curve]:
     ]
 
 
-def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
-    """Return the index of the part with this name or index, and its axis."""
-    names = [part.name for part in decomposition.layout.parts]
-    parts = [k for k, name in enumerate(names) if (name == wanted if isinstance(wanted, str) else k == wanted)]
-    if not parts:
-        raise ModelError(f"there is no column {wanted!r}; {nearest(wanted, names, 'columns')}")
-    axis = axis_of(decomposition, parts[0])
-    if axis is None:
-        raise ModelError(f"{names[parts[0]]} cannot be drawn: no row of the reference has it, or it has words")
-    return parts[0], axis
+def _part_named(layout: Layout, wanted: Any) -> int:
+    """Return the index of the part with this name or index."""
+    names = [part.name for part in layout.parts]
+    for k, name in enumerate(names):
+        if wanted == (name if isinstance(wanted, str) else k):
+            return k
+    raise ModelError(f"there is no column {wanted!r}; {nearest(wanted, names, 'columns')}")
 
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
@@ -239,15 +237,13 @@ def _grid(values: np.ndarray) -> np.ndarray:
     return np.linspace(low, high, GRID_POINTS)
 
 
-def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
+def _with(rows: Block, axis: Axis, value: Any) -> Block:
+    """Return rows with a value of an axis; NaN is a missing number."""
+    numbers, codes = rows.numbers.copy(), rows.codes.copy()
     if not axis.is_numeric:
-        return _with(rows, "codes", axis.column, value)
-    rows = rows if axis.missing is None else _with(rows, "codes", axis.missing[0], 0)
-    return _with(rows, "numbers", axis.column, value)
-
-
-def _with(rows: Block, kind: str, column: int, value: Any) -> Block:
-    """Return rows with the values of a column of ``numbers`` or ``codes`` replaced."""
-    values = getattr(rows, kind).copy()
-    values[:, column] = value
-    return rows._replace(**{kind: values})
+        codes[:, axis.column] = value
+        return rows._replace(codes=codes)
+    numbers[:, axis.column] = np.nan_to_num(value)
+    if axis.missing is not None:
+        codes[:, axis.missing[0]] = axis.missing[1] if np.isnan(value) else 0
+    return rows._replace(numbers=numbers, codes=codes)

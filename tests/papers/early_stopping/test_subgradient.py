@@ -13,6 +13,7 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends
 from tunefree.papers.kernel.usual import LINEAR, Gaussian, Laplacian, Polynomial
+from tunefree.papers.left_slopes import left_slope
 from tunefree.papers.subgradient import Problem, Rows, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)
@@ -49,7 +50,7 @@ def slopes_of(loss, y, margins):
     if loss == "multinomial":
         return softmax(margins, axis=1) - np.eye(margins.shape[1])[y.astype(int)]
     labels = y[:, None] if margins.shape[1] == 1 else 2.0 * np.eye(margins.shape[1])[y.astype(int)] - 1.0
-    return np.vectorize(lambda a, b: loss.left_slope(a, b))(labels, margins)
+    return np.vectorize(lambda a, b: left_slope(loss, a, b))(labels, margins)
 
 
 SETTINGS = [
