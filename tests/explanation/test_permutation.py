@@ -31,7 +31,7 @@ def test_rises_equal_losses_of_permuted_rows(kind):
         for part in new.parts:
             as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
             predictions[part.rows] = predictions_of(members, np.nan, as_born, matrix[part.rows])
-        return mixture.mean(predictions, True)
+        return mixture.predict(predictions, is_base=True)
 
     def rise(changed):
         losses = [members.losses(part[:, None], new.targets)[:, 0] for part in (changed, whole)]

@@ -129,7 +129,7 @@ def test_predictions_and_weights_of_any_finite_numbers_are_finite(kind, rows):
     members, y = (of_classes, labels) if kind == "three" else (of_numbers, targets)
     mixture, mixed = learned(kind, members, y, weight)
     assert np.isfinite(mixed).all()
-    assert np.isfinite(mixture.predict(members)).all() and np.isfinite(mixture.mean(members)).all()
+    assert np.isfinite(mixture.predict(members)).all() and np.isfinite(mixture.predict(members, is_base=True)).all()
     state, _ = mixture.save_state()
     is_unknown = kind == "three" or not (weight > 0).any()
     unknown = {"range.lowest", "range.highest"} if is_unknown else set()
@@ -143,7 +143,8 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
 
     def results():
         mixture, mixed = learned(kind, members, y, weight)
-        return [mixed.tobytes(), mixture.predict(members).tobytes(), mixture.mean(members).tobytes(), bytes_of(mixture)]
+        predicted = [mixture.predict(members, is_base=is_base).tobytes() for is_base in (False, True)]
+        return [mixed.tobytes(), *predicted, bytes_of(mixture)]
 
     compiled = results()
     monkeypatch.setattr(functions, "IS_COMPILED", False)
@@ -165,6 +166,6 @@ def test_the_compiled_rule_equals_its_twin(kind, growth):
         to_come.append(np.atleast_1d(twin.step(row, 0.0, 0.0, is_over=True)))
         bases.append(np.atleast_1d(twin.candidates[0]))
     assert mixture.predict(members[:20]) == pytest.approx(np.array(to_come), rel=1e-6, abs=1e-7)
-    assert mixture.mean(members[:20]) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
+    assert mixture.predict(members[:20], is_base=True) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
     least = 0.01 if kind == "gamma" else 0.1
     assert np.ptp(mixture.top.weights) > least and np.ptp(mixture.base.weights) > 0.01  # they did learn

@@ -112,7 +112,8 @@ def picture(
 
     def curve(part: int, axis: Axis) -> Curve:
         n, values = len(axis.values), [*axis.values, *([np.nan] if axis.missing is not None else [])]
-        curves = margins(together([_with(rows, axis, value) for value in values])).reshape(len(values), n_rows(rows), -1)
+        curves = margins(together([_with(rows, axis, value) for value in values]))
+        curves = curves.reshape(len(values), n_rows(rows), -1)
         means, curves = curves.mean(axis=1), curves[:n]
         low, high = np.quantile(curves - curves.mean(axis=0) + means[:n].mean(axis=0), BAND, axis=1)
         missing = None if axis.missing is None else means[n]

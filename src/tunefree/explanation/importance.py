@@ -218,7 +218,7 @@ class NewRows:
         predictions = self.pool.members.asleep(len(matrix))
         for part in self.parts:  # online members sleep
             predictions[part.rows] = predictions_of(self.pool.members, np.nan, part.generations, matrix[part.rows])
-        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        margins: np.ndarray = self.pool.context.mixture.predict(predictions, self.pool.has_finished, is_base=True)
         return margins
 
     @property

@@ -208,7 +208,7 @@ class FrozenMixture(Part):
         """Add the losses of rows, if these are to count, and their scores; then let the mixture learn them in order."""
         predicted, y, weights, numbers, _, *score_arrays = rows
         born_predictions, stream_predictions = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -1:]
-        base_predictions = self.mixture.mean(born_predictions)
+        base_predictions = self.mixture.predict(born_predictions, is_base=True)
         candidates = np.stack([self.mixture.predict(born_predictions), base_predictions, predicted[:, -2]], axis=1)
         if counts:
             losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
