@@ -58,8 +58,9 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
     other = mixture_of(kind)
     restored(other, "", *copy.deepcopy(mixture.save_state()))
     assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
-    for each in (Mixture.predict, Mixture.mean):
-        assert np.array_equal(each(mixture, members), each(other, members))
+    for is_base in (False, True):
+        predicted = (each.predict(members, is_base=is_base) for each in (mixture, other))
+        assert np.array_equal(*predicted)
     rest = members[150:], y[150:], weight[150:]
     assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
 
