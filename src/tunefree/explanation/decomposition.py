@@ -101,18 +101,16 @@ class Decomposition:
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, BATCH_ROWS))
-        function = self._learner_contributions if self.pool is None else self._pool_contributions
-        batches = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        batches = [self._batch_contributions(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
         return np.concatenate([np.empty((0, n_terms, n_outputs)), *batches])
 
-    def _learner_contributions(self, X: Any) -> np.ndarray:
-        (margins,) = self._linear.parts(X)
-        margins.terms[:, 0] = margins.start
-        return identified(self.model.objective, margins.terms)
-
-    def _pool_contributions(self, X: Any) -> np.ndarray:
-        """Return contributions (n, terms, K) in the units of the targets, for a pool."""
+    def _batch_contributions(self, X: Any) -> np.ndarray:
+        """Return contributions (n, terms, K) in the units of the targets."""
         pool: Any = self.pool
+        if pool is None:
+            (margins,) = self._linear.parts(X)
+            margins.terms[:, 0] = margins.start
+            return identified(self.model.objective, margins.terms)
         _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:

@@ -22,8 +22,7 @@ of analysis of variance decompositions, JASA 2006; Hooker: Discovering additive 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -163,18 +162,17 @@ class Fold(NamedTuple):
     """Generations of a pool, and test rows that these have not learned."""
 
     generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation without later corrections
-    rows: np.ndarray  # (n,) indices among the kept rows, or among the rows of NewRows
+    rows: np.ndarray  # (n,) indices among the kept rows
 
 
-@dataclass
 class NewRows:
-    """Test rows of a pool, which the generations of trees in each part have not learned."""
+    """Test rows of a pool, which the generations of trees in each part have not learned, part after part."""
 
-    pool: Any
-    parts: list[Fold]
-    matrix: np.ndarray  # (n, c) columns, in the order of the pool's keys
-    targets: np.ndarray  # (n,)
-    weights: np.ndarray  # (n,)
+    def __init__(self, pool: Any, kept: dict[str, np.ndarray], parts: list[Fold]) -> None:
+        self.pool, self.kept, self.parts = pool, kept, parts
+        self.ends = np.cumsum([0, *(len(part.rows) for part in parts)])
+        rows = np.concatenate([part.rows for part in parts])
+        self.matrix, self.targets, self.weights = (kept[name][rows] for name in ("columns", "targets", "weights"))
 
     @classmethod
     def of(cls, pool: Any) -> NewRows | None:
@@ -196,19 +194,14 @@ class NewRows:
         if not parts:
             return None
         most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
-        rows = np.concatenate([part.rows for part in parts])
-        all_rows = cls(pool, parts, kept["columns"][rows], kept["targets"][rows], kept["weights"][rows])
-        return all_rows.some(int(np.clip(most, FEWEST_TEST_ROWS, MOST_TEST_ROWS)))
+        return cls(pool, kept, parts).some(int(np.clip(most, FEWEST_TEST_ROWS, MOST_TEST_ROWS)))
 
     def some(self, most: int) -> NewRows:
         """Return at most ``most`` of the rows, evenly spaced."""
-        counts = [len(part.rows) for part in self.parts]
-        starts = np.cumsum([0, *counts])
-        chosen = [evenly_spaced(count, max(most * count // starts[-1], 1)) for count in counts]
-        indices = np.concatenate([start + rows for start, rows in zip(starts, chosen, strict=False)])
-        ends = np.cumsum([0, *map(len, chosen)])
-        parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
-        return NewRows(self.pool, parts, self.matrix[indices], self.targets[indices], self.weights[indices])
+        shares = [max(most * len(part.rows) // len(self.targets), 1) for part in self.parts]
+        rows = [part.rows[evenly_spaced(len(part.rows), n)] for part, n in zip(self.parts, shares, strict=True)]
+        parts = [Fold(part.generations, some) for part, some in zip(self.parts, rows, strict=True)]
+        return NewRows(self.pool, self.kept, parts)
 
     def margins(self, indices: np.ndarray = NO_INDICES, order: Any = None) -> np.ndarray:
         """Return predictions (n, K) of the base mixture, with the columns at ``indices`` permuted by ``order``."""
@@ -216,8 +209,9 @@ class NewRows:
         if len(indices):
             matrix[:, indices] = matrix[order][:, indices]
         predictions = self.pool.members.asleep(len(matrix))
-        for part in self.parts:  # online members sleep
-            predictions[part.rows] = predictions_of(self.pool.members, np.nan, part.generations, matrix[part.rows])
+        for part, ends in zip(self.parts, pairwise(self.ends), strict=True):  # online members sleep
+            rows = slice(*ends)
+            predictions[rows] = predictions_of(self.pool.members, np.nan, part.generations, matrix[rows])
         margins: np.ndarray = self.pool.context.mixture.predict(predictions, self.pool.has_finished, is_base=True)
         return margins
 
@@ -264,7 +258,7 @@ class NewRows:
 
     def order(self, draws: np.random.Generator) -> np.ndarray:
         """Return row numbers (n,), permuted within each part."""
-        return np.concatenate([draws.permutation(part.rows) for part in self.parts])
+        return np.concatenate([start + draws.permutation(end - start) for start, end in pairwise(self.ends)])
 
     def mean(self, increases: np.ndarray) -> tuple[float, float]:
         """Return the weighted mean of a quantity (n,) over the rows, and its standard error.
