@@ -59,8 +59,7 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
     restored(other, "", *copy.deepcopy(mixture.save_state()))
     assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
     for is_base in (False, True):
-        predicted = (each.predict(members, is_base=is_base) for each in (mixture, other))
-        assert np.array_equal(*predicted)
+        assert np.array_equal(*(each.predict(members, is_base=is_base) for each in (mixture, other)))
     rest = members[150:], y[150:], weight[150:]
     assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
 

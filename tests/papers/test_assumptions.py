@@ -33,15 +33,11 @@ def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
 KINKS = [
     (losses.Hinge(), 1.0, 1.0, -1.0),
     (losses.Hinge(), -1.0, -1.0, 0.0),
-    (losses.Hinge(), -1.0, -0.999, 1.0),
     (losses.Absolute(), 2.0, 2.0, -1.0),
     (losses.power_loss(1.0), 2.0, 2.0, -1.0),
-    (losses.power_loss(2.0), 2.0, 2.0, 0.0),
     (losses.quantile(0.75), 2.0, 2.0, -0.75),
     (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
-    (losses.epsilon_insensitive(0.5), 2.0, 2.75, 1.0),
     (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
-    (losses.epsilon_insensitive(0.0), 2.0, 2.0, -1.0),
     (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
     (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
 ]

@@ -192,40 +192,34 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     Words and hashed features have no axis.
     """
     rows, layout = decomposition.reference_rows(), decomposition.layout
-    kind = layout.parts[part].kind
+    name, _, kind = layout.parts[part]
+    codes = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
     if kind == CODES:
-        indices = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
-        return _axis_of_codes(rows, layout, layout.parts[part], indices[0]) if indices else None
-    indices = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
-    return _axis_of_numbers(rows, layout, part, indices[0]) if indices else None
-
-
-def _axis_of_numbers(rows: Block, layout: Layout, part: int, index: int) -> Axis | None:
-    missing = None
-    known = np.ones(len(rows.numbers), bool)
-    for q, column in enumerate(rows.code_columns.tolist()):
-        if layout.code_source(column)[1] == part and rows.codes[:, q].any():
-            missing, known = (q, int(rows.codes[:, q].max())), rows.codes[:, q] == 0
-    sample = np.where(known, rows.numbers[:, index], np.nan)
-    if not known.any():
+        return _axis_of_codes(rows, layout, layout.parts[part], codes[0]) if codes else None
+    numbers = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
+    known, missing = np.ones(n_rows(rows), bool), None
+    for q in codes:
+        if rows.codes[:, q].any():
+            known, missing = rows.codes[:, q] == 0, (q, int(rows.codes[:, q].max()))
+    if not (numbers and known.any()):
         return None
-    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), index, sample, True, missing)
+    sample = np.where(known, rows.numbers[:, numbers[0]], np.nan)
+    return Axis(name, _grid(sample[known]), [], np.zeros(0), numbers[0], sample, True, missing)
 
 
 def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis | None:
-    values_seen, counts = np.unique(rows.codes[:, index], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_CODES]
-    labels = [layout.label(int(values_seen[j])) for j in often]
-    are_numbers = all(label.isdigit() or label == MISSING for label in labels)
-    keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
-    order = sorted(range(len(labels)), key=keys.__getitem__)
-    often, labels = [often[k] for k in order], [labels[k] for k in order]
+    values, counts = np.unique(rows.codes[:, index], return_counts=True)
+    often = [k for k in np.argsort(-counts, kind="stable").tolist() if values[k] > 0][:MOST_CODES]
+    labels = {k: layout.label(int(values[k])) for k in often}
+    are_numbers = all(label.isdigit() or label == MISSING for label in labels.values())
+    number_of = {k: int(label) if are_numbers and label != MISSING else 0 for k, label in labels.items()}
+    often.sort(key=lambda k: (labels[k] == MISSING, number_of[k], labels[k]))
     for field, names in CALENDAR.items() if part.name != part.column else ():
         if part.name.endswith(field):
-            labels = [names[int(label) - 1] if label.isdigit() else label for label in labels]
-    values, shares = values_seen[often].astype(np.int64), counts[often] / len(rows.codes)
-    axis = Axis(part.name, values, labels, shares, index, np.empty(0), are_numbers)
-    return axis if labels else None
+            labels |= {k: names[int(label) - 1] for k, label in labels.items() if label.isdigit()}
+    shares = counts[often] / len(rows.codes)
+    axis = Axis(part.name, values[often].astype(np.int64), [labels[k] for k in often], shares, index, np.empty(0))
+    return axis._replace(is_ordered=are_numbers) if often else None
 
 
 def _grid(values: np.ndarray) -> np.ndarray:

@@ -338,8 +338,8 @@ def grow_randomised(problem: Problem, seed: int, settings: Settings = USUAL) -> 
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
         return joined(bins, [], [], values, start, problem.n_classes)
-    least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
-    return joined(bins, grown, [], values, np.zeros(n_outputs), problem.n_classes, True, least)
+    smallest = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
+    return joined(bins, grown, [], values, np.zeros(n_outputs), problem.n_classes, True, smallest)
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
