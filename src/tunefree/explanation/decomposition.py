@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import (
-    CONSTANT,
     MOST_ROWS,
     LinearTerms,
     PoolTerms,
@@ -183,17 +182,10 @@ def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
     return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins
 
 
-class Weights(NamedTuple):
-    """A linear function of the features."""
+def linear_weights(model: Model, n_features: int) -> np.ndarray:
+    """Return the weights (d, K) of a single linear learner on raw rows: margin = weights[0] + sum of weights[j] * x_j.
 
-    names: list[str]  # names of the features, the constant first
-    weights: np.ndarray  # (d, K): margin = weights[0] + sum of weights[j] * x_j
-
-
-def linear_weights(model: Model, names: list[str]) -> Weights:
-    """Return the weights of a single linear learner on raw rows.
-
-    ``names``: names of the features, without the constant.
+    ``n_features``: d, the number of features with the constant, which comes first.
     """
     if not model.has_weights or model.options.view != "raw":
         raise ModelError(
@@ -205,4 +197,4 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         relative = np.where(units[:, None] > 0.0, weights / units[:, None], 0.0)
     relative[0] += centre
-    return Weights([CONSTANT, *names], scaled(relative, unit)[: 1 + len(names)])
+    return np.asarray(scaled(relative, unit)[:n_features])
