@@ -28,10 +28,10 @@ def test_rises_equal_losses_of_permuted_rows(kind):
     def margins(order, places):
         matrix, predictions = new.matrix.copy(), members.asleep(len(new.matrix))
         matrix[:, places] = matrix[order][:, places]
-        for part in new.parts:
+        for part, start, end in zip(new.parts, new.ends, new.ends[1:], strict=False):
             as_born = [(*named[:3], named[3].as_born()) for named in part.generations]
-            predictions[part.rows] = predictions_of(members, np.nan, as_born, matrix[part.rows])
-        return mixture.mean(predictions, True)
+            predictions[start:end] = predictions_of(members, np.nan, as_born, matrix[start:end])
+        return mixture.predict(predictions, is_base=True)
 
     def rise(changed):
         losses = [members.losses(part[:, None], new.targets)[:, 0] for part in (changed, whole)]

@@ -76,7 +76,7 @@ def test_finite_for_any_target_and_prediction(loss, labels, drawn):
     for y, p in [drawn, *itertools.product([-1e308, -1.0, 1.0, 1e308], EXTREMES)]:
         y = target(labels, y)
         assert loss.value(y, p) >= 0.0 <= loss.curvature(y, p), (y, p)
-        answers = [getattr(loss, name)(y, p) for name in ("value", "slope", "curvature", "left_slope")]
+        answers = [getattr(loss, name)(y, p) for name in ("value", "slope", "curvature")]
         assert np.isfinite(answers).all(), (y, p)
 
 
@@ -86,40 +86,6 @@ def test_logistic_is_accurate_in_the_tails(p):
     assert losses.Logistic().value(1.0, p) == pytest.approx(float(expected), rel=1e-14, abs=0)
     steep = -1 / (1 + np.exp(np.longdouble(p)))
     assert losses.Logistic().slope(1.0, p) == pytest.approx(float(steep), rel=1e-13, abs=0)
-
-
-@every_loss
-@given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
-def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
-    y = target(labels, y)
-    left = loss.left_slope(y, p)
-    assert loss.value(y, p - step) >= loss.value(y, p) - step * left - 1e-9 * (1 + abs(left))
-    # Convex: the difference quotient from the left grows to the left derivative.
-    quotient = (loss.value(y, p) - loss.value(y, p - 1e-6)) / 1e-6
-    assert quotient <= left + 1e-7 * (1 + abs(left) + loss.value(y, p))
-    assert left <= loss.slope(y, p) + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("loss", "y", "p", "left"),
-    [
-        (losses.Hinge(), 1.0, 1.0, -1.0),
-        (losses.Hinge(), -1.0, -1.0, 0.0),
-        (losses.Hinge(), -1.0, -0.999, 1.0),
-        (losses.Absolute(), 2.0, 2.0, -1.0),
-        (losses.power_loss(1.0), 2.0, 2.0, -1.0),
-        (losses.power_loss(2.0), 2.0, 2.0, 0.0),
-        (losses.quantile(0.75), 2.0, 2.0, -0.75),
-        (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
-        (losses.epsilon_insensitive(0.5), 2.0, 2.75, 1.0),
-        (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
-        (losses.epsilon_insensitive(0.0), 2.0, 2.0, -1.0),
-        (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
-        (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
-    ],
-)
-def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
-    assert loss.left_slope(y, p) == left
 
 
 @pytest.mark.parametrize("loss", IN_UNITS.values(), ids=IN_UNITS)

@@ -36,7 +36,7 @@ each_objective = pytest.mark.parametrize(("objective", "n_outputs"), OBJECTIVES.
 @Loop
 def learn(functions):
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
-    loss_at, true_slope, left = functions.loss_at, functions.true_slope, functions.left_slope
+    loss_at, true_slope = functions.loss_at, functions.true_slope
 
     def learn(
         codes: Annotated[np.ndarray, "int64[2]"],
@@ -48,9 +48,9 @@ def learn(functions):
         scales: Annotated[np.ndarray, "float64[rows, 3]"],
         answers: Annotated[np.ndarray, "float64[rows, 3, width]"],
         loss: Annotated[np.ndarray, "float64[rows]"],
-        slopes: Annotated[np.ndarray, "float64[rows, 2, width]"],
+        slopes: Annotated[np.ndarray, "float64[rows, width]"],
     ) -> None:
-        """All that an objective answers to rows: scales, predictions, derivatives, losses and both slopes."""
+        """All that an objective answers to rows: scales, predictions, derivatives, losses and slopes."""
         n_outputs = margins.shape[1] - PADDING
         for i in range(len(y)):
             scale = scale_of(numbers, weight[i])
@@ -58,8 +58,7 @@ def learn(functions):
             respond(codes, numbers, n_outputs, margins[i], answers[i, 0])
             differentiate(codes, numbers, y[i], weight[i], n_outputs, margins[i], answers[i, 1], answers[i, 2])
             loss[i] = loss_at(codes, numbers, y[i], n_outputs, at[i])
-            true_slope(codes, numbers, y[i], n_outputs, at[i], slopes[i, 0])
-            left(codes, numbers, y[i], n_outputs, at[i], slopes[i, 1])
+            true_slope(codes, numbers, y[i], n_outputs, at[i], slopes[i])
 
     return learn
 
@@ -95,7 +94,7 @@ def answers_of(function, objective, n_outputs):
     rows, after = drawn(objective, n_outputs), []
     n, width = rows[-1].shape
     scales, answers = np.empty((n, 3)), np.full((n, 3, width), 7.0)
-    loss, slopes = np.empty(n), np.full((n, 2, width), 7.0)
+    loss, slopes = np.empty(n), np.full((n, width), 7.0)
     for start in range(0, n, ROWS_OF_A_STREAM):
         some, other = slice(start, start + ROWS_OF_A_STREAM), objective.copied()
         with np.errstate(all="ignore"):
@@ -120,8 +119,7 @@ def test_losses_and_slopes_equal_those_from_the_loss(objective, n_outputs):
     for i, y in enumerate(targets.tolist()):
         labels = [y] if n_outputs == 1 else [1.0 if k == y else -1.0 for k in range(n_outputs)]
         pairs = list(zip(labels, at[i].tolist(), strict=False))
-        for place, name in enumerate(("slope", "left_slope")):
-            assert slopes[i, place, :n_outputs].tolist() == [getattr(objective.loss, name)(*pair) for pair in pairs]
+        assert slopes[i, :n_outputs].tolist() == [objective.loss.slope(*pair) for pair in pairs]
         total = reduce(add, (objective.loss.value(*pair) for pair in pairs))  # since Python 3.12, `sum` compensates
         assert loss[i] == min(total, 1.7976931348623157e308)
 

@@ -57,8 +57,8 @@ def test_a_mixture_that_was_saved_goes_on_to_the_bit(kind):
     mixture, _ = learned(kind, members[:150], y[:150], weight[:150])
     other = restored(mixture_of(kind), "", *copy.deepcopy(mixture.save_state()))
     assert bytes_of(other) == bytes_of(mixture) and other.nbytes == mixture.nbytes
-    for each in (Mixture.predict, Mixture.mean):
-        assert np.array_equal(each(mixture, members), each(other, members))
+    for is_base in (False, True):
+        assert np.array_equal(*(each.predict(members, is_base=is_base) for each in (mixture, other)))
     rest = members[150:], y[150:], weight[150:]
     assert np.array_equal(mixture.learn(*rest), other.learn(*rest)) and bytes_of(other) == bytes_of(mixture)
 
@@ -75,7 +75,7 @@ def test_derivatives_equal_difference_quotients(kind):
     np.testing.assert_allclose(margins, predicted, rtol=1e-9, atol=1e-9)
     for member, output in itertools.product(range(N_MEMBERS), {0, max(n_classes - 1, 0)}):
         step = 1e-6 * (np.arange(N_MEMBERS) == member)[:, None] * (np.arange(rows.shape[2]) == output)
-        above, below = (Rule.of(mixture, is_over=True).margins(rows + sign * step) for sign in (1.0, -1.0))
+        above, below = (Rule.of(mixture, is_over=True).linearised(rows + sign * step)[0] for sign in (1.0, -1.0))
         expected = derivatives()[:, :, member, output]
         np.testing.assert_allclose((above - below) / 2e-6, expected, rtol=1e-4, atol=1e-6)
 
@@ -128,7 +128,7 @@ def test_predictions_and_weights_of_any_finite_numbers_are_finite(kind, rows):
     members, y = (of_classes, labels) if kind == "three" else (of_numbers, targets)
     mixture, mixed = learned(kind, members, y, weight)
     assert np.isfinite(mixed).all()
-    assert np.isfinite(mixture.predict(members)).all() and np.isfinite(mixture.mean(members)).all()
+    assert np.isfinite(mixture.predict(members)).all() and np.isfinite(mixture.predict(members, is_base=True)).all()
     state, _ = mixture.save_state()
     is_unknown = kind == "three" or not (weight > 0).any()
     unknown = {"range.lowest", "range.highest"} if is_unknown else set()
@@ -142,7 +142,8 @@ def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
 
     def results():
         mixture, mixed = learned(kind, members, y, weight)
-        return [mixed.tobytes(), mixture.predict(members).tobytes(), mixture.mean(members).tobytes(), bytes_of(mixture)]
+        predicted = [mixture.predict(members, is_base=is_base).tobytes() for is_base in (False, True)]
+        return [mixed.tobytes(), *predicted, bytes_of(mixture)]
 
     compiled = results()
     monkeypatch.setattr(functions, "IS_COMPILED", False)
@@ -163,6 +164,6 @@ def test_the_compiled_rule_equals_its_twin(kind, growth):
         to_come.append(np.atleast_1d(twin.step(row, 0.0, 0.0, is_over=True)))
         bases.append(np.atleast_1d(twin.candidates[0]))
     assert mixture.predict(members[:20]) == pytest.approx(np.array(to_come), rel=1e-6, abs=1e-7)
-    assert mixture.mean(members[:20]) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
+    assert mixture.predict(members[:20], is_base=True) == pytest.approx(np.array(bases), rel=1e-6, abs=1e-7)
     least = 0.01 if kind == "gamma" else 0.1
     assert np.ptp(mixture.top.weights) > least and np.ptp(mixture.base.weights) > 0.01  # they did learn

@@ -12,9 +12,40 @@ from tests.losses.test_contract import CLASSIFICATION, IN_UNITS, REGRESSION, eve
 from tunefree import losses
 from tunefree.papers.excess import excess_risk, excess_risk_by_bregman
 from tunefree.papers.growth import at_zero, growth
+from tunefree.papers.left_slopes import left_slope
 from tunefree.papers.links import least_risk, link, risk
 
 probability_inside = st.floats(0.001, 0.999)
+
+
+@every_loss
+@given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
+def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
+    y = target(labels, y)
+    left = left_slope(loss, y, p)
+    assert loss.value(y, p - step) >= loss.value(y, p) - step * left - 1e-9 * (1 + abs(left))
+    # Convex: the difference quotient from the left grows to the left derivative.
+    quotient = (loss.value(y, p) - loss.value(y, p - 1e-6)) / 1e-6
+    assert quotient <= left + 1e-7 * (1 + abs(left) + loss.value(y, p))
+    assert left <= loss.slope(y, p) + 1e-12
+
+
+KINKS = [
+    (losses.Hinge(), 1.0, 1.0, -1.0),
+    (losses.Hinge(), -1.0, -1.0, 0.0),
+    (losses.Absolute(), 2.0, 2.0, -1.0),
+    (losses.power_loss(1.0), 2.0, 2.0, -1.0),
+    (losses.quantile(0.75), 2.0, 2.0, -0.75),
+    (losses.epsilon_insensitive(0.5), 2.0, 2.5, 0.0),
+    (losses.epsilon_insensitive(0.5), 2.0, 1.5, -1.0),
+    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 1.5, -1.0),
+    (losses.epsilon_insensitive(0.25, 2.0), 2.0, 2.5, 0.0),
+]
+
+
+@pytest.mark.parametrize(("loss", "y", "p", "left"), KINKS)
+def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
+    assert left_slope(loss, y, p) == left
 
 
 @every_loss
@@ -23,9 +54,9 @@ def test_growth_constants_bound_slopes(loss, labels, y, p, bound):
     y = target(labels, y) if labels else min(max(y, -bound), bound)
     power, constant = growth(loss, 1.0 if labels else bound)
     if power == 0.0:
-        assert abs(loss.left_slope(y, p)) <= constant * (1 + 1e-12)
+        assert abs(left_slope(loss, y, p)) <= constant * (1 + 1e-12)
     elif power < math.inf:
-        assert abs(loss.left_slope(y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
+        assert abs(left_slope(loss, y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
     assert loss.value(y, 0.0) <= at_zero(loss, 1.0 if labels else bound) * (1 + 1e-12)
 
 

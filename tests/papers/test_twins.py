@@ -16,6 +16,7 @@ from tests.papers.kernel.contracts import gram
 from tunefree import papers
 from tunefree.losses import loss_of
 from tunefree.papers import play
+from tunefree.papers.left_slopes import left_slope
 from tunefree.papers.losses import Multinomial
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
@@ -241,8 +242,8 @@ def test_the_subgradient_method_is_1_to_3(kernel, loss):
     known = loss_of("classification" if loss in ("hinge", "logistic") else "regression", loss)
     path = papers.SubgradientMethod(eta=0.8, theta=0.5, **kernel_of(kernel)).run(X, y, 25, loss)
     gram, etas = GRAMS[kernel](X), 0.8 * np.arange(1.0, 26.0) ** -0.5
-    left_slope, value = np.vectorize(known.left_slope), np.vectorize(known.value)
-    all_c = naive.subgradient(gram, lambda margins: left_slope(y[:, None], margins) / len(X), etas)
+    slope, value = np.vectorize(lambda y, p: left_slope(known, y, p)), np.vectorize(known.value)
+    all_c = naive.subgradient(gram, lambda margins: slope(y[:, None], margins) / len(X), etas)
     all_c = [c[:, 0] for c in all_c]
     errors = [value(y, gram @ c).mean() for c in all_c]
     np.testing.assert_allclose(path.errors, errors, **EXACT)

@@ -61,7 +61,7 @@ def inspect(
         from tunefree.workflows.prediction import write_weights
 
         written = write_weights(trained, str(weights))
-        typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
+        typer.echo(f"{written:,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained)
     is_brief = top is None and not json

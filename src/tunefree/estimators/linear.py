@@ -44,7 +44,7 @@ class SingleLearner(OnlineEstimator):
         """Return the weights (d, K) of the features, the constant first."""
         check_is_fitted(self)
         try:
-            weights = linear_weights(self._learned.model, tables.feature_names(self)).weights
+            weights = linear_weights(self._learned.model, 1 + len(tables.feature_names(self)))
         except ModelError as error:
             raise AttributeError(str(error)) from None
         return np.array(self._sorted(weights) if hasattr(self, "_sorted") else weights)

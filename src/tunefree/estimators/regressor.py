@@ -16,7 +16,7 @@ from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.parameters import documented, estimator
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exposures, fault_of_targets
+from tunefree.losses.rates import are_impossible, as_rates, check_has_rates, problem_of_target
 
 
 @estimator
@@ -54,7 +54,10 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
             return None
         check_has_rates(self.loss)
         array = validation.numbers_of_rows("exposure", exposure, n_rows)
-        _refuse(fault_of_exposures(array), "exposure")
+        for row in np.flatnonzero(~(np.isfinite(array) & (array > 0.0))).tolist():
+            problem = f"the exposure is {'missing' if np.isnan(array[row]) else f'{array[row]:g}'}"
+            remedy = "correct it, or leave the row out: a row without exposure says nothing"
+            raise DataError(f"{problem}, and exposures are numbers above 0", "exposure", row + 1, remedy=remedy)
         return array
 
     def _rates(
@@ -63,7 +66,9 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """Return the targets and weights to learn, given exposures; ``may_be_zero``: whether all targets may be 0."""
         loss = loss_of("regression", self.loss)
         exposures = self._checked_exposures(exposure, len(y))
-        _refuse(fault_of_targets(loss, y), "y")
+        for row in np.flatnonzero(are_impossible(loss, y)).tolist():
+            problem, remedy = problem_of_target(loss, y[row])
+            raise DataError(problem, "y", row + 1, remedy=remedy)
         if has_log_link(loss) and not may_be_zero and not (y[weight > 0] > 0).any():
             problem = f"all targets are 0, and the {self.loss} loss takes means above 0"
             raise ValueError(f"y: {problem}; give rows with a target above 0")
@@ -102,8 +107,3 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         weight = validation.weights(sample_weight, len(targets), may_vanish=False)
         rates, weight = self._rates(targets, weight, exposure, may_be_zero=True)
         return float(d2_tweedie_score(rates, predicted, sample_weight=weight, power=objective.power))
-
-
-def _refuse(fault: Fault | None, name: str) -> None:
-    if fault is not None:
-        raise DataError(fault.problem, name, fault.row + 1, remedy=fault.remedy)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
 from tunefree.core.rows import Block, n_rows, part, rows_at
 from tunefree.explanation.members import (
-    CONSTANT,
     MOST_ROWS,
     LinearTerms,
-    Member,
-    Part,
     PoolTerms,
     Reference,
     Terms,
@@ -68,13 +65,16 @@ class Decomposition:
         if self.pool is None:
             self._linear = LinearTerms(model.linear, self.terms, self.reference.rows)
             return
-        self._places = [_active_places(self.pool, number) for number in (NEW, KNOWN)]
-        self._rules = [rule_of(self.pool, number, places) for number, places in enumerate(self._places)]
+        awake, self._rules = {*self.pool.members.places_awake}, list[tuple[Rule, list[int]]]()
+        for number in (NEW, KNOWN):
+            _, mixed, _ = mixing_of(self.pool, number, self.pool.has_finished)
+            places = sorted(awake) if mixed is None else [place for place in mixed if place in awake]
+            self._rules.append((rule_of(self.pool, number, places), places))
 
     @cached_property
     def _pool_terms(self) -> PoolTerms:
         """Terms of the members of a pool; lazy, since importances do not need them."""
-        return PoolTerms(self.pool, {*chain(*self._places)}, self.terms, self.reference)
+        return PoolTerms(self.pool, self.terms, self.reference)
 
     def reference_rows(self, most: int = MOST_ROWS) -> Block:
         """At most ``most`` rows of the reference, evenly spaced; a ModelError if there are none."""
@@ -96,22 +96,20 @@ class Decomposition:
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return the contributions (n, terms, K) of terms to the margins of rows."""
-        n_parts = 1 if self.pool is None else len(self._pool_terms.used)
+        n_parts = 1 if self.pool is None else len({*chain(*(places for _, places in self._rules))})
         n_terms, n_outputs = len(self.names), self.model.n_outputs
         numbers_per_row = (n_terms * (1 + n_parts) + 4 * n_parts * n_outputs) * n_outputs
         step = int(np.clip(MOST_NUMBERS // numbers_per_row, 1, BATCH_ROWS))
-        function = self._learner_contributions if self.pool is None else self._pool_contributions
-        batches = [function(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
+        batches = [self._batch_contributions(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
         return np.concatenate([np.empty((0, n_terms, n_outputs)), *batches])
 
-    def _learner_contributions(self, X: Any) -> np.ndarray:
-        (margins,) = self._linear.parts(X)
-        margins.terms[:, 0] = margins.start
-        return identified(self.model.objective, margins.terms)
-
-    def _pool_contributions(self, X: Any) -> np.ndarray:
-        """Return contributions (n, terms, K) in the units of the targets, for a pool."""
+    def _batch_contributions(self, X: Any) -> np.ndarray:
+        """Return contributions (n, terms, K) in the units of the targets."""
         pool: Any = self.pool
+        if pool is None:
+            (margins,) = self._linear.parts(X)
+            margins.terms[:, 0] = margins.start
+            return identified(self.model.objective, margins.terms)
         _, contexts = pool.recognised(X, pool.members.matrix(X))
 
         def context_results(number: int, rows: Any) -> np.ndarray:
@@ -124,73 +122,44 @@ class Decomposition:
         return scaled(results, pool.unit)
 
     def _context_contributions(self, X: Any, number: int) -> np.ndarray:
-        """Return contributions (n, terms, K) for rows of one context, in the units of the mixture."""
-        (parts, members), places = self._pool_terms.parts(X), self._places[number]
-        line = Line(self._rules[number], places, parts, [member for member in members if member.place in places])
-        contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
-        for member_part, derivatives in zip(parts, line.integrals(), strict=True):
-            contributions += np.einsum("ntk,nqk->ntq", member_part.terms, derivatives, optimize=True)
-        contributions[:, 0] = line.margins_at(0.0)
-        return contributions
+        """Return contributions (n, terms, K) for rows of one context, in the units of the mixture.
 
-
-def _active_places(pool: Any, number: int) -> list[int]:
-    """Return the indices in the mixture of the active members that predict rows of a context."""
-    _, places, _ = mixing_of(pool, number, pool.has_finished)
-    awake = set(pool.members.places_awake)
-    return sorted(awake) if places is None else [place for place in places if place in awake]
-
-
-class Line:
-    """Straight lines from the reference to each row, in the space of the members' parts."""
-
-    def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
-        self.rule, self.parts, self.members = rule, parts, members
-        self.column_of = {index: k for k, index in enumerate(places)}
-        self.changes = [part.terms.sum(axis=1) for part in parts]
-
-    def values_at(self, t: float) -> list[np.ndarray]:
-        """Return the values (n, k) of the parts at position t of the lines, from 0 to 1."""
-        return [part.start + t * change for part, change in zip(self.parts, self.changes, strict=True)]
-
-    def predictions(self, values: list[np.ndarray]) -> np.ndarray:
-        """Return the predictions (n, M, K) of the members for given values of the parts."""
-        n, width = len(values[0]), max(self.members[0].width, 1)
-        predictions = np.full((n, len(self.column_of), width), np.nan)
-        for member in self.members:
-            predictions[:, self.column_of[member.place]] = member.predict(values)
-        return predictions
-
-    def margins_at(self, t: float) -> np.ndarray:
-        """Return the margins (n, Q) at position t of the lines."""
-        return self.rule.margins(self.predictions(self.values_at(t)))
-
-    def integrals(self) -> list[np.ndarray]:
-        """Return the derivatives (n, Q, k) of the margins with respect to each part, averaged over the lines.
-
-        Their least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time
-        integration and discrete Hamiltonian systems, 1996).
+        Derivatives are averaged over the straight line from the parts of the reference to the parts of each row. Their
+        least-norm correction makes contributions add up to the increase of the margins (Gonzalez: Time integration and
+        discrete Hamiltonian systems, 1996).
         """
-        increase = self.margins_at(1.0) - self.margins_at(0.0)
-        means = self._means(increase.shape[1])
-        used = {index for member in self.members for index in member.parts}
-        changes = [change * (index in used) for index, change in enumerate(self.changes)]
-        size = sum((change**2).sum(axis=1) for change in changes)
-        rest = increase - sum(np.einsum("nqk,nk->nq", *both) for both in zip(means, self.changes, strict=True))
-        correction = rest / np.where(size > 0.0, size, 1.0)[:, None]
-        return [mean + correction[:, :, None] * change[:, None] for mean, change in zip(means, changes, strict=True)]
+        (parts, members), (rule, places) = self._pool_terms.parts(X), self._rules[number]
+        column_of = {place: k for k, place in enumerate(places)}
+        members = [member for member in members if member.place in column_of]
+        changes = [part.terms.sum(axis=1) for part in parts]
 
-    def _means(self, width: int) -> list[np.ndarray]:
-        """Return the means of the derivatives over the lines, by Gauss-Legendre quadrature."""
-        means = [np.zeros((len(change), width, change.shape[1])) for change in self.changes]
+        def at(t: float) -> tuple[list[np.ndarray], np.ndarray]:
+            """Return the values (n, k) of the parts, and the predictions (n, M, K) of the members, from 0 to 1."""
+            values = [part.start + t * change for part, change in zip(parts, changes, strict=True)]
+            predictions = np.full((n_rows(X), len(column_of), max(members[0].width, 1)), np.nan)
+            for member in members:
+                predictions[:, column_of[member.place]] = member.predict(values)
+            return values, predictions
+
+        start, end = (rule.linearised(at(t)[1])[0] for t in (0.0, 1.0))
+        used = sorted({index for member in members for index in member.parts})
+        means = {index: np.zeros((*start.shape, changes[index].shape[1])) for index in used}
         for point, weight in zip(POINTS, WEIGHTS, strict=True):
-            values = self.values_at(point)
-            derivatives = self.rule.linearised(self.predictions(values))[1]()
-            for member in self.members:
-                gradient = derivatives[:, :, self.column_of[member.place]]
+            values, predictions = at(point)
+            derivatives = rule.linearised(predictions)[1]()
+            for member in members:
+                gradient = derivatives[:, :, column_of[member.place]]
                 for index, part_gradient in zip(member.parts, member.pulled_back(values, gradient), strict=True):
                     means[index] += weight * part_gradient
-        return means
+        size = sum((changes[index] ** 2).sum(axis=1) for index in used)
+        rest = end - start - sum(np.einsum("nqk,nk->nq", means[index], changes[index]) for index in used)
+        correction = (rest / np.where(size > 0.0, size, 1.0)[:, None])[:, :, None]
+        contributions = np.zeros((n_rows(X), len(self.names), self.model.n_outputs))
+        for index in used:
+            derivatives = means[index] + correction * changes[index][:, None]
+            contributions += np.einsum("ntk,nqk->ntq", parts[index].terms, derivatives, optimize=True)
+        contributions[:, 0] = start
+        return contributions
 
 
 def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, float]:
@@ -213,17 +182,10 @@ def identified(objective: Objective, margins: np.ndarray) -> np.ndarray:
     return margins - margins.mean(axis=-1, keepdims=True) if objective.is_softmax else margins
 
 
-class Weights(NamedTuple):
-    """A linear function of the features."""
+def linear_weights(model: Model, n_features: int) -> np.ndarray:
+    """Return the weights (d, K) of a single linear learner on raw rows: margin = weights[0] + sum of weights[j] * x_j.
 
-    names: list[str]  # names of the features, the constant first
-    weights: np.ndarray  # (d, K): margin = weights[0] + sum of weights[j] * x_j
-
-
-def linear_weights(model: Model, names: list[str]) -> Weights:
-    """Return the weights of a single linear learner on raw rows.
-
-    ``names``: names of the features, without the constant.
+    ``n_features``: d, the number of features with the constant, which comes first.
     """
     if not model.has_weights or model.options.view != "raw":
         raise ModelError(
@@ -235,4 +197,4 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         relative = np.where(units[:, None] > 0.0, weights / units[:, None], 0.0)
     relative[0] += centre
-    return Weights([CONSTANT, *names], scaled(relative, unit)[: 1 + len(names)])
+    return np.asarray(scaled(relative, unit)[:n_features])

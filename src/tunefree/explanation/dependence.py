@@ -94,9 +94,12 @@ def picture(
         does_matter = (ranked.sizes > ranked.noise) & (ranked.sizes >= MINOR * max(ranked.sizes, default=0.0))
         terms, part_terms = ranked.terms[does_matter][:max_curves], decomposition.terms.part_terms[:-1]
         parts = [part for term in terms for part in np.flatnonzero(part_terms == term).tolist()]
-        axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
     else:
-        axes = [_part_and_axis(decomposition, wanted) for wanted in names_in(features)]
+        parts = [_part_named(decomposition.layout, wanted) for wanted in names_in(features)]
+    axes = [(part, axis) for part in parts if (axis := axis_of(decomposition, part)) is not None]
+    if features is not None and len(axes) < len(parts):
+        name = decomposition.layout.parts[min(set(parts) - {part for part, _ in axes})].name
+        raise ModelError(f"{name} cannot be drawn: no row of the reference has it, or it has words")
     if not axes:
         raise ModelError(
             "there is no column to draw: none matters beyond noise (name those to be drawn by `features`), or it has"
@@ -108,14 +111,13 @@ def picture(
         return sign * decomposition.margins(rows)[:, outputs]
 
     def curve(part: int, axis: Axis) -> Curve:
-        curves = margins(together([_with_value(rows, axis, value) for value in axis.values]))
-        curves = curves.reshape(len(axis.values), n_rows(rows), -1)
-        mean, missing = curves.mean(axis=1), None
-        low, high = np.quantile(curves - curves.mean(axis=0) + mean.mean(axis=0), BAND, axis=1)
-        if axis.missing is not None:
-            missing_rows = _with(_with(rows, "numbers", axis.column, 0.0), "codes", *axis.missing)
-            missing = margins(missing_rows).mean(axis=0)
-        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), mean, low, high, missing)
+        n, values = len(axis.values), [*axis.values, *([np.nan] if axis.missing is not None else [])]
+        curves = margins(together([_with(rows, axis, value) for value in values]))
+        curves = curves.reshape(len(values), n_rows(rows), -1)
+        means, curves = curves.mean(axis=1), curves[:n]
+        low, high = np.quantile(curves - curves.mean(axis=0) + means[:n].mean(axis=0), BAND, axis=1)
+        missing = None if axis.missing is None else means[n]
+        return Curve(axis, sizes.get(decomposition.terms.part_terms[part], 0.0), means[:n], low, high, missing)
 
     margin = margin_name(decomposition)
     if decomposition.model.task == "regression":
@@ -164,16 +166,13 @@ def _most_variable(curves: list[Curve], columns: list[str]) -> list[Curve]:
     ]
 
 
-def _part_and_axis(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
-    """Return the index of the part with this name or index, and its axis."""
-    names = [part.name for part in decomposition.layout.parts]
-    parts = [k for k, name in enumerate(names) if (name == wanted if isinstance(wanted, str) else k == wanted)]
-    if not parts:
-        raise ModelError(f"there is no column {wanted!r}; {nearest(wanted, names, 'columns')}")
-    axis = axis_of(decomposition, parts[0])
-    if axis is None:
-        raise ModelError(f"{names[parts[0]]} cannot be drawn: no row of the reference has it, or it has words")
-    return parts[0], axis
+def _part_named(layout: Layout, wanted: Any) -> int:
+    """Return the index of the part with this name or index."""
+    names = [part.name for part in layout.parts]
+    for k, name in enumerate(names):
+        if wanted == (name if isinstance(wanted, str) else k):
+            return k
+    raise ModelError(f"there is no column {wanted!r}; {nearest(wanted, names, 'columns')}")
 
 
 def _note(n_rows: int, is_of_loss: bool) -> str:
@@ -193,40 +192,34 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     Words and hashed features have no axis.
     """
     rows, layout = decomposition.reference_rows(), decomposition.layout
-    kind = layout.parts[part].kind
+    name, _, kind = layout.parts[part]
+    codes = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
     if kind == CODES:
-        indices = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
-        return _axis_of_codes(rows, layout, layout.parts[part], indices[0]) if indices else None
-    indices = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
-    return _axis_of_numbers(rows, layout, part, indices[0]) if indices else None
-
-
-def _axis_of_numbers(rows: Block, layout: Layout, part: int, index: int) -> Axis | None:
-    missing = None
-    known = np.ones(len(rows.numbers), bool)
-    for q, column in enumerate(rows.code_columns.tolist()):
-        if layout.code_source(column)[1] == part and rows.codes[:, q].any():
-            missing, known = (q, int(rows.codes[:, q].max())), rows.codes[:, q] == 0
-    sample = np.where(known, rows.numbers[:, index], np.nan)
-    if not known.any():
+        return _axis_of_codes(rows, layout, layout.parts[part], codes[0]) if codes else None
+    numbers = np.flatnonzero(layout.feature_parts[rows.columns] == part).tolist() if kind == NUMBERS else []
+    known, missing = np.ones(n_rows(rows), bool), None
+    for q in codes:
+        if rows.codes[:, q].any():
+            known, missing = rows.codes[:, q] == 0, (q, int(rows.codes[:, q].max()))
+    if not (numbers and known.any()):
         return None
-    return Axis(layout.parts[part].name, _grid(sample[known]), [], np.zeros(0), index, sample, True, missing)
+    sample = np.where(known, rows.numbers[:, numbers[0]], np.nan)
+    return Axis(name, _grid(sample[known]), [], np.zeros(0), numbers[0], sample, True, missing)
 
 
 def _axis_of_codes(rows: Block, layout: Layout, part: Part, index: int) -> Axis | None:
-    values_seen, counts = np.unique(rows.codes[:, index], return_counts=True)
-    often = [j for j in np.argsort(-counts, kind="stable").tolist() if values_seen[j] > 0][:MOST_CODES]
-    labels = [layout.label(int(values_seen[j])) for j in often]
-    are_numbers = all(label.isdigit() or label == MISSING for label in labels)
-    keys = [(label == MISSING, int(label) if label.isdigit() and are_numbers else 0, label) for label in labels]
-    order = sorted(range(len(labels)), key=keys.__getitem__)
-    often, labels = [often[k] for k in order], [labels[k] for k in order]
+    values, counts = np.unique(rows.codes[:, index], return_counts=True)
+    often = [k for k in np.argsort(-counts, kind="stable").tolist() if values[k] > 0][:MOST_CODES]
+    labels = {k: layout.label(int(values[k])) for k in often}
+    are_numbers = all(label.isdigit() or label == MISSING for label in labels.values())
+    number_of = {k: int(label) if are_numbers and label != MISSING else 0 for k, label in labels.items()}
+    often.sort(key=lambda k: (labels[k] == MISSING, number_of[k], labels[k]))
     for field, names in CALENDAR.items() if part.name != part.column else ():
         if part.name.endswith(field):
-            labels = [names[int(label) - 1] if label.isdigit() else label for label in labels]
-    values, shares = values_seen[often].astype(np.int64), counts[often] / len(rows.codes)
-    axis = Axis(part.name, values, labels, shares, index, np.empty(0), are_numbers)
-    return axis if labels else None
+            labels |= {k: names[int(label) - 1] for k, label in labels.items() if label.isdigit()}
+    shares = counts[often] / len(rows.codes)
+    axis = Axis(part.name, values[often].astype(np.int64), [labels[k] for k in often], shares, index, np.empty(0))
+    return axis._replace(is_ordered=are_numbers) if often else None
 
 
 def _grid(values: np.ndarray) -> np.ndarray:
@@ -239,15 +232,13 @@ def _grid(values: np.ndarray) -> np.ndarray:
     return np.linspace(low, high, GRID_POINTS)
 
 
-def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
+def _with(rows: Block, axis: Axis, value: Any) -> Block:
+    """Return rows with a value of an axis; NaN is a missing number."""
+    numbers, codes = rows.numbers.copy(), rows.codes.copy()
     if not axis.is_numeric:
-        return _with(rows, "codes", axis.column, value)
-    rows = rows if axis.missing is None else _with(rows, "codes", axis.missing[0], 0)
-    return _with(rows, "numbers", axis.column, value)
-
-
-def _with(rows: Block, kind: str, column: int, value: Any) -> Block:
-    """Return rows with the values of a column of ``numbers`` or ``codes`` replaced."""
-    values = getattr(rows, kind).copy()
-    values[:, column] = value
-    return rows._replace(**{kind: values})
+        codes[:, axis.column] = value
+        return rows._replace(codes=codes)
+    numbers[:, axis.column] = np.nan_to_num(value)
+    if axis.missing is not None:
+        codes[:, axis.missing[0]] = axis.missing[1] if np.isnan(value) else 0
+    return rows._replace(numbers=numbers, codes=codes)

@@ -22,9 +22,7 @@ of analysis of variance decompositions, JASA 2006; Hooker: Discovering additive 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -38,7 +36,7 @@ from tunefree.generations.reservoir import hashed, mixed
 from tunefree.losses.rates import has_rates
 from tunefree.mixing.bases import LEAST
 from tunefree.pool.contexts import NEW
-from tunefree.pool.members import MemberRows
+from tunefree.pool.members import predictions_of
 from tunefree.pool.slots import WHOLE
 
 MOST_ROWS = 512  # rows for importances by contributions
@@ -90,22 +88,23 @@ def interactions(decomposition: Decomposition, ranked: Importance) -> Importance
         return None
     pairs = np.array(list(combinations(range(len(terms)), 2)))
     new, names = ranked.judges.some(MOST_PAIR_ROWS), [decomposition.names[term] for term in terms.tolist()]
-    rises = new.rises_of_pairs(_key_indices(decomposition, new, terms), pairs.tolist())
+    columns = _columns_of_terms(decomposition, new.pool)
+    rises = new.rises_of_pairs([columns[term] for term in terms.tolist()], pairs.tolist())
     return _ranked(terms[pairs], [f"{names[first]} x {names[second]}" for first, second in pairs], rises, new)
 
 
 def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> Importance:
-    terms = np.unique(decomposition.terms.of_keys(new.pool.members.growth.columns.keys))
-    rises = new.rises(_key_indices(decomposition, new, terms), output)
-    ranked: Any = _ranked(terms, [decomposition.names[term] for term in terms.tolist()], rises, new)
+    columns = _columns_of_terms(decomposition, new.pool)
+    rises = new.rises([*columns.values()], output)
+    ranked: Any = _ranked(np.array([*columns]), [decomposition.names[term] for term in columns], rises, new)
     n = int(np.count_nonzero(ranked.errors))  # columns that change no prediction come last, and are dropped
     return Importance(*(column[:n] for column in ranked[:5]), *ranked[5:])
 
 
-def _key_indices(decomposition: Decomposition, new: NewRows, terms: np.ndarray) -> list[np.ndarray]:
-    """Return, for each term, the indices of its columns among the keys of the pool."""
-    column_terms = decomposition.terms.of_keys(new.pool.members.growth.columns.keys)
-    return [np.flatnonzero(column_terms == term) for term in terms.tolist()]
+def _columns_of_terms(decomposition: Decomposition, pool: Any) -> dict[int, np.ndarray]:
+    """Return the indices of the columns of each term among the keys of the pool."""
+    terms = decomposition.terms.of_keys(pool.members.growth.columns.keys)
+    return {term: np.flatnonzero(terms == term) for term in np.unique(terms).tolist()}
 
 
 def _ranked(terms: np.ndarray, names: list[str], rises: Iterable[tuple[float, float]], new: NewRows) -> Importance:
@@ -163,18 +162,17 @@ class Fold(NamedTuple):
     """Generations of a pool, and test rows that these have not learned."""
 
     generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation without later corrections
-    rows: np.ndarray  # (n,) indices among the kept rows, or among the rows of NewRows
+    rows: np.ndarray  # (n,) indices among the kept rows
 
 
-@dataclass
 class NewRows:
-    """Test rows of a pool, which the generations of trees in each part have not learned."""
+    """Test rows of a pool, which the generations of trees in each part have not learned, part after part."""
 
-    pool: Any
-    parts: list[Fold]
-    matrix: np.ndarray  # (n, c) columns, in the order of the pool's keys
-    targets: np.ndarray  # (n,)
-    weights: np.ndarray  # (n,)
+    def __init__(self, pool: Any, kept: dict[str, np.ndarray], parts: list[Fold]) -> None:
+        self.pool, self.kept, self.parts = pool, kept, parts
+        self.ends = np.cumsum([0, *(len(part.rows) for part in parts)])
+        rows = np.concatenate([part.rows for part in parts])
+        self.matrix, self.targets, self.weights = (kept[name][rows] for name in ("columns", "targets", "weights"))
 
     @classmethod
     def of(cls, pool: Any) -> NewRows | None:
@@ -196,29 +194,14 @@ class NewRows:
         if not parts:
             return None
         most = min(MOST_PREDICTIONS // n_columns, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
-        rows = np.concatenate([part.rows for part in parts])
-        all_rows = cls(pool, parts, kept["columns"][rows], kept["targets"][rows], kept["weights"][rows])
-        return all_rows.some(int(np.clip(most, FEWEST_TEST_ROWS, MOST_TEST_ROWS)))
+        return cls(pool, kept, parts).some(int(np.clip(most, FEWEST_TEST_ROWS, MOST_TEST_ROWS)))
 
     def some(self, most: int) -> NewRows:
         """Return at most ``most`` of the rows, evenly spaced."""
-        counts = [len(part.rows) for part in self.parts]
-        starts = np.cumsum([0, *counts])
-        chosen = [evenly_spaced(count, max(most * count // starts[-1], 1)) for count in counts]
-        indices = np.concatenate([start + rows for start, rows in zip(starts, chosen, strict=False)])
-        ends = np.cumsum([0, *map(len, chosen)])
-        parts = [part._replace(rows=np.arange(*ends[k : k + 2])) for k, part in enumerate(self.parts)]
-        return NewRows(self.pool, parts, self.matrix[indices], self.targets[indices], self.weights[indices])
-
-    @cached_property
-    def _walks(self) -> list[MemberRows]:
-        """Predictions of the members for each part; NaN for online members."""
-        walks = [
-            MemberRows(self.pool.members, part.generations, len(part.rows), self.matrix.shape[1]) for part in self.parts
-        ]
-        for walk in walks:
-            walk.online[:] = np.nan
-        return walks
+        shares = [max(most * len(part.rows) // len(self.targets), 1) for part in self.parts]
+        rows = [part.rows[evenly_spaced(len(part.rows), n)] for part, n in zip(self.parts, shares, strict=True)]
+        parts = [Fold(part.generations, some) for part, some in zip(self.parts, rows, strict=True)]
+        return NewRows(self.pool, self.kept, parts)
 
     def margins(self, indices: np.ndarray = NO_INDICES, order: Any = None) -> np.ndarray:
         """Return predictions (n, K) of the base mixture, with the columns at ``indices`` permuted by ``order``."""
@@ -226,12 +209,10 @@ class NewRows:
         if len(indices):
             matrix[:, indices] = matrix[order][:, indices]
         predictions = self.pool.members.asleep(len(matrix))
-        for part, walk in zip(self.parts, self._walks, strict=True):
-            walk.walk(matrix[part.rows])
-            walk.follow()
-            walk.write()
-            predictions[part.rows] = walk.written
-        margins: np.ndarray = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
+        for part, ends in zip(self.parts, pairwise(self.ends), strict=True):  # online members sleep
+            rows = slice(*ends)
+            predictions[rows] = predictions_of(self.pool.members, np.nan, part.generations, matrix[rows])
+        margins: np.ndarray = self.pool.context.mixture.predict(predictions, self.pool.has_finished, is_base=True)
         return margins
 
     @property
@@ -277,7 +258,7 @@ class NewRows:
 
     def order(self, draws: np.random.Generator) -> np.ndarray:
         """Return row numbers (n,), permuted within each part."""
-        return np.concatenate([draws.permutation(part.rows) for part in self.parts])
+        return np.concatenate([start + draws.permutation(end - start) for start, end in pairwise(self.ends)])
 
     def mean(self, increases: np.ndarray) -> tuple[float, float]:
         """Return the weighted mean of a quantity (n,) over the rows, and its standard error.

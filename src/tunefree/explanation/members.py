@@ -266,11 +266,10 @@ class LinearModelTerms:
 
 
 class PoolTerms:
-    """The parts of the members of a pool at some indices of its mixture."""
+    """The parts of the members of a pool."""
 
-    def __init__(self, pool: Any, used: set[int], terms: Terms, reference: Reference) -> None:
-        members = self.members = pool.members
-        self.pool, self.used = pool, used
+    def __init__(self, pool: Any, terms: Terms, reference: Reference) -> None:
+        members, self.pool = pool.members, pool
         self.linear = LinearTerms(members.linear, terms, reference.rows)
         self.generations: list[tuple[Any, ...]] = []  # clock, kind, age and generation, with its columns and terms
         for clock, kind, age, generation in members.generations():
@@ -281,7 +280,7 @@ class PoolTerms:
 
     def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
         """Return all parts of rows, and the members, which predict from the parts."""
-        members, parts = self.members, self.linear.parts(X)
+        members, parts = self.pool.members, self.linear.parts(X)
         width, rows = members.width, self.pool.rows
         mixture_members = [Member(place, [k], width, rows, 0) for k, place in enumerate(members.online_places)]
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
@@ -295,4 +294,4 @@ class PoolTerms:
                     mixture_members.append(Member(place, used, width, generation.rows, n_late))
             parts += new_parts
         finite = [Part(*(np.clip(numbers, -MOST_SQUARED, MOST_SQUARED) for numbers in part)) for part in parts]
-        return finite, [member for member in mixture_members if member.place in self.used]
+        return finite, mixture_members

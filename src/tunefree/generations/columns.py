@@ -8,8 +8,8 @@ categorical column of feature ids, without an order, and so is a bundle of featu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated
 
 import numpy as np
 
@@ -75,9 +75,11 @@ class Columns(Part):
             raise ModelError("columns have not a key each")
 
     def complete(self) -> None:
-        """Build the index of the columns by their keys."""
-        self._index_of = {key: index for index, key in enumerate(self.keys)}
-        self._index()
+        """Index the columns by their keys, those of numbers by their sorted features, and the bundles."""
+        self._index_of = {key: column for column, key in enumerate(self.keys)}
+        pairs = sorted((key, column) for key, column in self._index_of.items() if key > 0)
+        self._numbers = np.array(pairs, np.int64).reshape(-1, 2)  # feature and column
+        self._bundles = [(*features_of(key), column) for key, column in self._index_of.items() if is_bundle(key)]
         self._together = {}  # cache: indices of columns that come together, by their keys
 
     def forget(self, features: np.ndarray) -> None:
@@ -117,35 +119,29 @@ class Columns(Part):
                 self._learn_words(X, learned)
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
-        for keys, values in self._columns_of(X):
-            indices, known = self._indices_of(keys)
-            matrix[:, indices] = values if known is None else values[:, known]
+        self._write_dense(X.columns, X.numbers, matrix)
+        if X.codes.size:
+            ids = X.codes.astype(np.int64)
+            self._write_dense(-1 - X.code_columns, np.where(ids > 0, self._categories(ids), np.nan), matrix)
         if X.values.size:
             self._write_words(X, matrix)
         return matrix
 
-    def _indices_of(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
-        """The indices of the columns with these keys, and the positions of known keys; None if all are known."""
+    def _write_dense(self, keys: np.ndarray, values: np.ndarray, matrix: np.ndarray) -> None:
+        """Write values (n, k) to the columns with these keys; unknown keys are left out."""
         indices = self._together.get(keys.tobytes())
-        if indices is not None:
-            return indices, None
-        known = [k for k, key in enumerate(keys.tolist()) if key in self._index_of]
-        columns = self.places(keys[known])
-        if len(known) < len(keys):
-            return columns, known
-        is_run = columns == list(range(columns[0], columns[0] + len(columns))) if columns else True  # consecutive
-        indices = slice(*(columns[0], columns[0] + len(columns)) if columns else (0, 0)) if is_run else columns
-        if len(self._together) >= MOST_TOGETHER:
-            self._together.clear()
-        self._together[keys.tobytes()] = indices
-        return indices, None
-
-    def _columns_of(self, X: Block) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Keys and values (n, k) of the dense columns of a block."""
-        yield X.columns, X.numbers
-        if X.codes.size:
-            ids = X.codes.astype(np.int64)
-            yield -1 - X.code_columns, np.where(ids > 0, self._categories(ids), np.nan)
+        if indices is None:
+            known = [k for k, key in enumerate(keys.tolist()) if key in self._index_of]
+            columns = self.places(keys[known])
+            run = range(columns[0], columns[0] + len(columns)) if columns else range(0)
+            indices = slice(run.start, run.stop) if columns == [*run] else columns
+            if len(known) < len(keys):
+                values = values[:, known]
+            else:
+                if len(self._together) >= MOST_TOGETHER:
+                    self._together.clear()
+                self._together[keys.tobytes()] = indices
+        matrix[:, indices] = values
 
     def _categories(self, ids: np.ndarray) -> np.ndarray:
         if not len(self.turns):
@@ -258,18 +254,10 @@ class Columns(Part):
             self.n_unseen = max(self.n_unseen, len(new) - room)
             chosen = np.argsort(hashed(np.array(new, np.int64)), kind="stable")[:room]
             new = [new[k] for k in np.sort(chosen)]
-        for key in new:
-            self._index_of[key] = len(self.keys)
-            self.keys.append(key)
-            self.fills.append((0.0 if key > 0 else np.nan) if fill is None else fill)
         if new:
-            self._index()
-
-    def _index(self) -> None:
-        """Index the columns of numbers, (c, 2) feature and column, and the bundles."""
-        pairs = sorted((key, column) for column, key in enumerate(self.keys) if key > 0)
-        self._numbers = np.array(pairs, np.int64).reshape(-1, 2)
-        self._bundles = [(*features_of(key), column) for column, key in enumerate(self.keys) if is_bundle(key)]
+            self.keys += new
+            self.fills += [(0.0 if key > 0 else np.nan) if fill is None else fill for key in new]
+            self.complete()
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:

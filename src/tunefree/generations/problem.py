@@ -11,7 +11,6 @@ from tunefree.core.numbers import MOST
 from tunefree.core.schema import Number
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.generations.bundles import Exclusive, exclusive_of
-from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -56,7 +55,7 @@ class Problem(NamedTuple):
     weights: np.ndarray  # (n,) float64 above 0, with mean 1
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
-    binned: Any = None  # Binned, which all kinds of trees share, see binned()
+    binned: Any = None  # Binned, which all kinds of trees share, see prepared()
     digests: Any = None  # (n,) of the observations, or of the groups; None if no settings are inherited
     signs: Any = None  # (c,) int8: 1 for columns with which predictions rise, -1 where they fall, else 0; or None
 
@@ -86,23 +85,17 @@ class Problem(NamedTuple):
 
 def prepared(problem: Problem) -> Problem:
     """A problem in the form that growers take: weights with mean 1, and codes of the columns."""
-    return binned(problem._replace(weights=relative(problem.weights)))
+    problem = problem._replace(weights=relative(problem.weights))
+    bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
+    codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
+    exclusive = exclusive_of(codes, bins.n_codes, problem.is_categorical)
+    return problem._replace(binned=Binned(bins, codes, exclusive))
 
 
 def relative(weights: np.ndarray) -> np.ndarray:
     """Weights above 0, scaled to mean 1."""
     shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
     return shares / shares.mean() if len(shares) else shares
-
-
-def binned(problem: Problem) -> Problem:
-    """A problem with codes of its columns, on which trees can be grown."""
-    if len(problem.targets) > MOST_ROWS:
-        raise ValueError(f"trees are grown on at most {MOST_ROWS:,} rows, not {len(problem.targets):,}; draw some")
-    bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
-    codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
-    exclusive = exclusive_of(codes, bins.n_codes, problem.is_categorical)
-    return problem._replace(binned=Binned(bins, codes, exclusive))
 
 
 def scores_of(problem: Problem) -> np.ndarray:

@@ -37,7 +37,8 @@ PART_OF_NUMBERS = 1.0 / 3.0  # part of the columns tried at a node for numbers; 
 LEAST_EVENTS = 8.0  # fewest events of a node that is split, with a logarithmic link
 PRIOR_EVENTS = 0.25  # added events of a leaf with the overall mean, likewise
 LEAST_RATE = 1e-9  # smallest prediction over the mean of the targets
-LEAST_OF_LOSS = 8  # fewest rows of a node that is split, if leaves are quantiles: 2 lose half more, 20 a tenth
+FEWEST = 2  # rows of a node that is split
+LEAST_OF_LOSS = 8  # likewise, if leaves are quantiles: 2 lose half more, 20 a tenth
 MOST_LEAVES = 4096  # per tree
 MOST_MULTIPLE = 8.0  # largest multiple of a setting that rows may choose
 CLASS = 44  # bits below the class number, which is less than 2^20
@@ -262,20 +263,9 @@ def grow_tree(
     work.size[0] = n_nodes
 
 
-class Room(NamedTuple):
-    """The size of a tree: its rows and leaves, and the fewest rows of a node that is split."""
-
-    rows: int
-    leaves: int
-    least: int  # fewest rows of a node that is split
-
-
-def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
-    """The size of trees on n rows; nodes of fewer than ``fewest`` rows are not split."""
-    rows = min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
-    leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
-    least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
-    return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
+def rows_of_tree(n: int) -> int:
+    """The number of rows drawn for a tree, of n rows."""
+    return min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
 
 
 def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
@@ -290,7 +280,7 @@ def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
     """The approximate number of additions for growing trees on n rows of a problem."""
-    rows = max(room_of(n, problem.n_outputs, None).rows, 2)
+    rows = max(rows_of_tree(n), 2)
     tries = n_tried(len(problem.binned.codes), problem.n_classes, settings.columns)
     return TREES * rows * math.log2(rows) * (4.0 + 2.0 * tries)
 
@@ -308,29 +298,29 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
     return [neighbour for neighbour, is_possible in neighbours.items() if is_possible]
 
 
-def grow_randomised(
-    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int | None = None, fewest: int = 2
-) -> Trees:
-    """Randomised trees of a problem; nodes of fewer than ``fewest`` rows are not split."""
+def grow_randomised(problem: Problem, seed: int, settings: Settings = USUAL) -> Trees:
+    """Randomised trees of a problem."""
     n, n_outputs = len(problem.targets), problem.n_outputs
     bins, codes, _ = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
-    room = room_of(n, n_outputs, loss, round(fewest * settings.least))
+    n_drawn = rows_of_tree(n)
+    most_leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, n_drawn), 1)
+    least = max(round(FEWEST * settings.least), 0 if loss is None else LEAST_OF_LOSS)
+    if n_drawn > most_leaves:
+        least = max(least, math.ceil(2 * n_drawn / most_leaves))
     if problem.has_log_link:
-        least_rows = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
-        room = room._replace(least=max(room.least, least_rows))
+        least = max(least, min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), n_drawn // 8))
     random, grown, leaves = np.random.default_rng([seed, 2]), [], [np.empty((0, n_outputs))]
     tries = n_tried(len(varying), problem.n_classes, settings.columns)
-    lengths = {"rows": n, "columns": len(codes), "nodes": 2 * room.leaves - 1, "leaves": room.leaves}
+    lengths = {"rows": n, "columns": len(codes), "nodes": 2 * most_leaves - 1, "leaves": most_leaves}
     work = zeros(Work, **lengths, outputs=n_outputs, sums=n_outputs + 1)
     state = random.integers(1, 2**63, 1).astype(np.uint64)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
-    rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), room.rows / max(n, 1)
-    n_trees = TREES if n_trees is None else n_trees
-    settled = room.least, tries, varying, state
-    program = Program([(grow_tree, work, targets, problem.weights, packed, codes, share, *settled)])
-    for _ in range(n_trees if len(varying) else 0):
+    rows, share = Rows(np.zeros((n, 1)), targets, problem.weights), n_drawn / max(n, 1)
+    call = grow_tree, work, targets, problem.weights, packed, codes, share, least, tries, varying, state
+    program = Program([call])
+    for _ in range(max(round(TREES * settings.trees), 1) if len(varying) else 0):
         program.run()
         nodes = work.nodes[: work.size[0]].copy()
         sums = work.sums[: (len(nodes) + 1) // 2]
@@ -348,13 +338,13 @@ def grow_randomised(
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
         return joined(bins, [], [], values, start, problem.n_classes)
-    least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
-    return joined(bins, grown, [], values, np.zeros(n_outputs), problem.n_classes, True, least)
+    smallest = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
+    return joined(bins, grown, [], values, np.zeros(n_outputs), problem.n_classes, True, smallest)
 
 
 def begin_trial(problem: Problem, seed: int, settings: Settings) -> Callable[[float], Trees]:
     """A function that grows a multiple of the usual number of trees."""
-    return lambda times: grow_randomised(problem, seed, settings, max(round(TREES * times), 1))
+    return lambda times: grow_randomised(problem, seed, settings._replace(trees=times))
 
 
 KIND = Kind(grow_randomised, 0.1, begin_trial, lambda problem: JUDGED, neighbours_of, work_of)

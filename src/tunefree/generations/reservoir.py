@@ -92,10 +92,14 @@ class Reservoir(Part):
             wider[:, :before] = self.columns
             self.widen(wider)
         positions, rows = self._positions(self.rows + np.arange(len(targets)))
-        self._reserve(int(positions.max(initial=-1)) + 1)
+        size, needed = len(self.targets), int(positions.max(initial=-1)) + 1
+        size = size if needed <= size else min(max(needed, 2 * size, 64), self.capacity)
         for name, values in zip(ARRAYS, (columns, targets, weights, digests), strict=True):
-            added, before = packed(values[rows], SINGLE if values is not digests else []), getattr(self, name)
-            kept = before.astype(np.promote_types(before.dtype, added.dtype), copy=False)
+            added, kept = packed(values[rows], SINGLE if values is not digests else []), getattr(self, name)
+            dtype = np.promote_types(kept.dtype, added.dtype)
+            if len(kept) < size or dtype != kept.dtype:
+                kept, smaller = np.zeros((size, *kept.shape[1:]), dtype), kept
+                kept[: len(smaller)] = smaller
             kept[positions] = added
             setattr(self, name, kept)
         self.rows += len(targets)
@@ -137,15 +141,6 @@ class Reservoir(Part):
         kept = positions < self.capacity
         taken, last = np.unique(positions[kept][::-1], return_index=True)
         return taken, np.flatnonzero(kept)[::-1][last]
-
-    def _reserve(self, rows: int) -> None:
-        before = len(self.targets)
-        if rows > before:
-            added = min(max(rows, 2 * before, 64), self.capacity) - before
-            for name in ARRAYS:
-                array = getattr(self, name)
-                setattr(self, name, np.zeros((before + added, *array.shape[1:]), array.dtype))
-                getattr(self, name)[:before] = array
 
     def prepare(self) -> None:
         """Shrink the arrays to the kept rows."""

@@ -16,14 +16,14 @@ from tunefree.core.numbers import CEILING, clipped
 from tunefree.core.part import FIXED, Part, child, number
 from tunefree.core.schema import Number
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.problem import Problem, binned, relative
+from tunefree.generations.problem import Problem, Settings, prepared, relative
 from tunefree.generations.randomised import grow_randomised
 from tunefree.generations.trees import Trees
 from tunefree.intervals.conformal import recency
 from tunefree.losses import Square
 
-N_TREES, FEWEST = 30, 40  # of the rows of a node that is split: residuals are mostly noise
-EARLIEST = 512  # fewest rows for which trees are grown
+SETTINGS = Settings(trees=0.5, least=20.0)  # large leaves, as residuals are mostly noise
+EARLIEST, FEWEST = 512, 40  # fewest rows learned, and fewest residuals, for which trees are grown
 SHRINKAGE = 0.5  # part of the mean root that is added to the roots of the trees
 LEAST = 1e-150  # smallest width, so that scores are finite
 
@@ -60,11 +60,11 @@ class Widths(Part):
     def grown(cls, kept: dict[str, Any], keys: list[int], rows: int) -> Widths:
         """Widths for the residuals kept of so many rows; columns after the prediction have ``keys``."""
         roots = np.sqrt(np.abs(clipped(kept["targets"])))
-        weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
-        mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
+        weights = kept["weights"] * recency(kept["digests"].astype(np.float64))
+        mean, n_columns = float(np.mean(relative(weights) * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
         if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:
             return cls(mean)
         is_code = np.append(False, is_categorical(np.array(keys, np.int64)))[:n_columns]
         columns = np.ascontiguousarray(kept["columns"])
         problem = Problem(columns, is_code, roots, weights, 0, Square())
-        return cls(mean, grow_randomised(binned(problem), rows, n_trees=N_TREES, fewest=FEWEST), n_columns)
+        return cls(mean, grow_randomised(prepared(problem), rows, SETTINGS), n_columns)

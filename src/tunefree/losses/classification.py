@@ -60,10 +60,6 @@ class Hinge(NamedTuple):
     def curvature(loss, y, prediction):
         return 0.0
 
-    def left_slope(loss, y, prediction):
-        margin = y * prediction
-        return -y if margin < 1.0 or (margin == 1.0 and y > 0.0) else 0.0
-
 
 @loss_class
 class SmoothedHinge(NamedTuple):

@@ -4,10 +4,10 @@ A loss V is a NamedTuple, decorated with :func:`loss_class`. Two of its fields a
 absolute slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if it does not exist. The other
 fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-``value``, ``slope`` (a subgradient in the prediction), ``curvature`` (the second derivative; 0 where it does not exist,
-as at kinks) and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.functions`), and methods in Python.
-They take one target and one prediction, and are finite for all finite arguments. Results that overflow (an exponential,
-the square of 1e200) are replaced by the largest finite number.
+``value``, ``slope`` (a subgradient in the prediction) and ``curvature`` (the second derivative; 0 where it does not
+exist, as at kinks) are cases in compiled loops (:mod:`tunefree.losses.functions`), and methods in Python. They take one
+target and one prediction, and are finite for all finite arguments. Results that overflow (an exponential, the square of
+1e200) are replaced by the largest finite number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from typing import Any
 class Loss:
     """Defaults of a loss; each loss defines ``value``, ``slope`` and ``curvature`` itself.
 
-    >>> from tunefree.losses import Absolute, Hinge, Square, huber, poisson
+    >>> from tunefree.losses import Hinge, Square, huber, poisson
     >>> Hinge().value(1.0, 0.25), Square().slope(1.0, 0.25), Square().curvature(1.0, 0.25)
     (0.75, -1.5, 2.0)
-    >>> Absolute().slope(1.0, 1.0), Absolute().left_slope(1.0, 1.0)
-    (0.0, -1.0)
     >>> huber(3.0).rescaled(2.0)
     (Huber(delta=1.5, lipschitz=1.5, smoothness=1.0), 4.0)
     >>> poisson().response(0.0), poisson().prediction_of(1.0), Square().response(2.0)
@@ -31,10 +29,6 @@ class Loss:
     """
 
     has_log_link = False  # whether predictions are logarithms of means; then ``power`` is the power of the variance
-
-    def left_slope(loss: Any, y: float, prediction: float) -> Any:
-        """The left derivative of the loss in the prediction; by default the slope."""
-        return loss.slope(y, prediction)
 
     def rescaled(loss, unit: float) -> tuple[Any, float]:
         """The loss V' and the factor c with V(y, p) = c V'(y / unit, p / unit)."""

@@ -19,7 +19,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import clip, finite
 from tunefree.losses import loss_classes
 from tunefree.losses.classification import differentiate_multinomial, multinomial_loss, write_multinomial_slopes
-from tunefree.losses.contract import Loss
 from tunefree.losses.numbers import (
     IS_REGRESSION,
     LARGEST_SLOPE,
@@ -52,7 +51,6 @@ class Functions(NamedTuple):
     loss_at: Any  # (codes, numbers, y, K, predictions): the loss
     true_slope: Any  # (codes, numbers, y, K, predictions, slopes): write a subgradient of loss_at, neither divided by
     #   the Lipschitz constant nor clipped nor multiplied by the sample weight
-    left_slope: Any  # (codes, numbers, y, K, predictions, slopes): write the left derivative in each prediction
     value_of: Any  # (loss, numbers, y, prediction): the value of the loss of a number
     slope_of: Any  # (loss, numbers, y, prediction): the slope
     curvature_of: Any  # (loss, numbers, y, prediction): the curvature
@@ -61,12 +59,12 @@ class Functions(NamedTuple):
 @cache
 def functions_over(classes: tuple[type, ...]) -> Functions:
     """The functions of objectives for some classes of losses."""
-    value, slope, curvature, left_slope = (
-        switch(name, classes) for name in ("value", "slope", "curvature", "left_slope")
+    value, slope, curvature = (
+        switch(classes, [body_of(name, cls) for cls in classes]) for name in ("value", "slope", "curvature")
     )
-    slopes = writer_of_slopes(slope), writer_of_slopes(left_slope)
+    derivatives = differentiator(slope, curvature)
     return Functions(
-        scale_of, respond, differentiator(slope, curvature), loss_function(value), *slopes, value, slope, curvature
+        scale_of, respond, derivatives, loss_function(value), writer_of_slopes(slope), value, slope, curvature
     )
 
 
@@ -74,7 +72,7 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
 def compiled_over(classes: tuple[type, ...]) -> tuple[Compiled, ...]:
     """The functions with all losses as cases, as compiled functions that compiled loops over rows call."""
     functions = functions_over(classes)
-    names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
+    names = "differentiate", "loss_at", "true_slope", "value_of", "slope_of", "curvature_of"
     return tuple(Compiled(getattr(functions, name), f"losses.{name}") for name in names)
 
 
@@ -83,14 +81,11 @@ def all_compiled() -> list[Compiled]:
     return [*compiled_over(loss_classes())]
 
 
-def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
-    """A function of the contract as a plain function of (loss number, numbers, y, prediction).
-
-    ``name`` is ``value``, ``slope``, ``curvature`` or ``left_slope``.
-    """
+def switch(classes: Sequence[type], bodies: Sequence[Callable[..., float]]) -> Callable[..., float]:
+    """A plain function of (loss number, numbers, y, prediction) from the functions ``bodies`` of the losses."""
     chain: Callable[..., float] = no_loss
-    for number, cls in reversed([*enumerate(classes)]):
-        chain = case(number, cls, body_of(name, cls), chain)
+    for number, (cls, body) in reversed([*enumerate(zip(classes, bodies, strict=True))]):
+        chain = case(number, cls, body, chain)
     return chain
 
 
@@ -116,8 +111,6 @@ def no_loss(loss, numbers, y, prediction):
 def body_of(name: str, cls: type) -> Callable[..., float]:
     """The function of a loss class with this name in the contract."""
     body: Callable[..., float] | None = getattr(cls, name, None)
-    if body is Loss.left_slope:
-        return body_of("slope", cls)
     if body is None:
         raise ModelError(f"the {cls.__name__} loss has no {name}")
     return body
@@ -208,7 +201,7 @@ def loss_function(value: Callable[..., float]) -> Callable[..., float]:
 
 
 def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
-    """:attr:`Functions.true_slope`, or ``left_slope``, from the switch over losses."""
+    """:attr:`Functions.true_slope` from the switch over losses."""
 
     def write_slopes(
         codes: Annotated[np.ndarray, "int64[2]"],

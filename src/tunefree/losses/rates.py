@@ -6,7 +6,7 @@ A row of exposure e has the mean e exp(eta): ln e is an offset of its prediction
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,6 @@ from tunefree.losses import kind_of
 from tunefree.losses.contract import has_log_link
 
 NAMES = ("poisson", "gamma", "tweedie")
-
-
-class Fault(NamedTuple):
-    """The reason why a value is unusable."""
-
-    row: int
-    problem: str
-    remedy: str
 
 
 def has_rates(name: str | None) -> bool:
@@ -58,36 +50,19 @@ def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
     return y <= 0.0 if loss.power == 2.0 else y < 0.0
 
 
-def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
-    """The first target outside the support of the loss's distribution; None if all are valid.
+def problem_of_target(loss: Any, target: float) -> tuple[str, str]:
+    """Why a target is outside the support of the loss's distribution, and the remedy.
 
-    >>> from tunefree.losses import gamma, poisson
-    >>> fault_of_targets(poisson(), np.array([1.0, 0.0, -1.0])).problem
+    >>> from tunefree.losses import poisson
+    >>> problem_of_target(poisson(), -1.0)[0]
     'the target is -1, and counts are numbers of at least 0'
-    >>> fault_of_targets(gamma(), np.array([1.0, 0.0])).row
-    1
     """
-    is_bad = are_impossible(loss, y)
-    if not is_bad.any():
-        return None
-    row = int(np.argmax(is_bad))
     if loss.power == 2.0:
         remedy = "leave rows without an amount out, or pass `loss` tweedie, which has amounts of 0"
-        return Fault(row, f"the target is {y[row]:g}, and amounts of the gamma loss are above 0", remedy)
+        return f"the target is {target:g}, and amounts of the gamma loss are above 0", remedy
     kind = "counts are" if loss.power == 1.0 else "amounts of the tweedie loss are"
     remedy = "correct it, or pass `loss` square for numbers of both signs"
-    return Fault(row, f"the target is {y[row]:g}, and {kind} numbers of at least 0", remedy)
-
-
-def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
-    """The first exposure that is not a finite number above 0; None if all are valid."""
-    is_bad = ~(np.isfinite(exposure) & (exposure > 0.0))
-    if not is_bad.any():
-        return None
-    row = int(np.argmax(is_bad))
-    number = "missing" if np.isnan(exposure[row]) else f"{exposure[row]:g}"
-    remedy = "correct it, or leave the row out: a row without exposure says nothing"
-    return Fault(row, f"the exposure is {number}, and exposures are numbers above 0", remedy)
+    return f"the target is {target:g}, and {kind} numbers of at least 0", remedy
 
 
 def as_rates(loss: Any, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -54,9 +54,6 @@ class Absolute(NamedTuple):
     def curvature(loss, y, prediction):
         return 0.0
 
-    def left_slope(loss, y, prediction):
-        return 1.0 if prediction > y else -1.0
-
     def rescaled(loss, unit):
         return loss, unit
 
@@ -82,9 +79,6 @@ class Quantile(NamedTuple):
 
     def curvature(loss, y, prediction):
         return 0.0
-
-    def left_slope(loss, y, prediction):
-        return 1.0 - loss.tau if prediction > y else -loss.tau
 
     def rescaled(loss, unit):
         return loss, unit
@@ -174,14 +168,6 @@ class Power(NamedTuple):
         if loss.epsilon > 0.0 and raised(error, loss.power) <= loss.epsilon:
             return 0.0
         return second_derivative(loss.power, error)
-
-    def left_slope(loss, y, prediction):
-        error = finite(abs(prediction - y))
-        above = raised(error, loss.power) - loss.epsilon
-        if loss.epsilon > 0.0 and (above < 0.0 or (above == 0.0 and prediction > y)):
-            return 0.0
-        side = 1.0 if prediction > y else -1.0
-        return side * finite(loss.power * raised(error, loss.power - 1.0))
 
     def rescaled(loss, unit):
         factor = raised(unit, loss.power)

@@ -32,28 +32,27 @@ class Rule(NamedTuple):
     is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.numbers
 
     @classmethod
-    def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
-        """The present rule of a mixture, or of its base alone; ``is_over`` as in :meth:`Mixture.predict`."""
+    def of(
+        cls, mixture: Mixture, is_over: bool, is_base: bool = False, indices: Sequence[int | None] | None = None
+    ) -> Rule:
+        """The present rule of a mixture, or of its base alone; ``is_over`` as in :meth:`Mixture.predict`.
+
+        It is for the members with these indices, in this order; a member without an index has weight 0.
+        """
         top = BASE_ONLY if is_base else mixture.top
         corrections = np.stack([weights_of(state) for state in mixture.corrections])
         for weights in corrections if mixture.keeps_order else ():
             keep_order(weights, mixture.n_members)
         base = mixture.base.means if is_over else mixture.base.weights
+        if indices is not None:
+            some, is_member = [index or 0 for index in indices], np.array([index is not None for index in indices])
+            others = corrections[:, len(base) :]
+            corrections = np.concatenate([np.where(is_member, corrections[:, some], 0.0), others], axis=1)
+            base = np.where(is_member, base[some], 0.0)
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
         top_weights = (top.means if is_over else top.weights).copy()
         return cls(base.copy(), top_weights, corrections, known, has_begun, has_log_link(mixture.loss))
-
-    def for_members(self, indices: Sequence[int | None]) -> Rule:
-        """The rule for the members with these indices, in this order; a member without an index has weight 0."""
-        some, is_member = [index or 0 for index in indices], np.array([index is not None for index in indices])
-        others = self.corrections[:, len(self.base) :]
-        corrections = np.concatenate([np.where(is_member, self.corrections[:, some], 0.0), others], axis=1)
-        return self._replace(base=np.where(is_member, self.base[some], 0.0), corrections=corrections)
-
-    def margins(self, members: np.ndarray) -> np.ndarray:
-        """The margins (n, Q) for the predictions of members (n, M, K), which are NaN for sleeping members."""
-        return self.linearised(members)[0]
 
     def linearised(self, members: np.ndarray) -> Gradient:
         """The margins (n, Q), and a function for their derivatives (n, Q, M, K) by the members' predictions.

@@ -63,19 +63,17 @@ class Mixture(Part):
         ``members`` (n, M, K) are log-probabilities of classes, or predictions (K = 1), NaN for sleeping members.
         Weights are relative to their mean.
         """
-        return self._mixed(members, False, learned=(y, weight))
+        return self.predict(members, is_over=False, learned=(y, weight))
 
-    def predict(self, members: np.ndarray, is_over: bool = True, is_base: bool = False) -> np.ndarray:
-        """Predict future rows: with the mean weights over the rows if the stream is over, else with the latest."""
-        return self._mixed(members, is_over, is_base=is_base)
+    def predict(
+        self, members: np.ndarray, is_over: bool = True, is_base: bool = False, learned: Any = None
+    ) -> np.ndarray:
+        """Predict future rows: with the mean weights over the rows if the stream is over, else with the latest.
 
-    def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
-        """Predict future rows with the base alone."""
-        return self._mixed(members, is_over, is_base=True)
-
-    def _mixed(self, members: np.ndarray, is_over: bool, **rule: Any) -> np.ndarray:
+        With ``is_base``, the base predicts without corrections.
+        """
         mixed = np.empty((len(members), members.shape[2]))
-        mix, *arguments = self.call_on(np.ascontiguousarray(members, np.float64), mixed, is_over, **rule)
+        mix, *arguments = self.call_on(np.ascontiguousarray(members, np.float64), mixed, is_over, is_base, learned)
         mix(*arguments)
         return mixed
 

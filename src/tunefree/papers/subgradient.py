@@ -23,9 +23,11 @@ import numpy as np
 from tunefree.compiled.functions import Compiled
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.losses.functions import Loop
+from tunefree.losses import loss_classes
+from tunefree.losses.functions import Loop, switch, writer_of_slopes
 from tunefree.losses.objectives import Objective, chosen, measured
 from tunefree.papers.early_stopping.stopping_times import largest_step, lemma_bound, stopping_time, usual_theta
+from tunefree.papers.left_slopes import left_slope_of
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used
@@ -315,7 +317,8 @@ def steps_of(eta: float, theta: float, iterations: int) -> np.ndarray:
 
 @Loop
 def _respond(functions):
-    left_slope, loss_at = functions.left_slope, functions.loss_at
+    loss_at, classes = functions.loss_at, loss_classes()
+    left_slope = writer_of_slopes(switch(classes, [*map(left_slope_of, classes)]))
 
     def respond(
         codes: Annotated[np.ndarray, "int64[2]"],

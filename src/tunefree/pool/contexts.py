@@ -90,7 +90,7 @@ def rule_of(pool: Any, number: int, places: Sequence[int | None]) -> Rule:
     mixture, mixed, is_base = mixing_of(pool, number, pool.has_finished)
     if mixed is not None:
         places = [mixed.index(place) if place in mixed else None for place in places]
-    return Rule.of(mixture, pool.has_finished, is_base).for_members(places)
+    return Rule.of(mixture, pool.has_finished, is_base, places)
 
 
 class RelativeWeights(Part):
@@ -210,7 +210,7 @@ class FrozenMixture(Part):
         """Add the losses of rows, if these are to count, and their scores; then let the mixture learn them in order."""
         predicted, y, weights, numbers, _, *score_arrays = rows
         born_predictions, stream_predictions = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -1:]
-        base_predictions = self.mixture.mean(born_predictions)
+        base_predictions = self.mixture.predict(born_predictions, is_base=True)
         candidates = np.stack([self.mixture.predict(born_predictions), base_predictions, predicted[:, -2]], axis=1)
         if counts:
             losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)

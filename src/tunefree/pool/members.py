@@ -312,7 +312,7 @@ class MemberRows:
 
 def predictions_of(
     members: Any,
-    online: np.ndarray,
+    online: np.ndarray | float,
     generations: Iterable[tuple[int, str, int, Generation]],
     matrix: np.ndarray,
     y: Any = None,

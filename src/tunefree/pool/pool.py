@@ -370,7 +370,7 @@ class Pool(Part):
         def learn_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
             if number == len(self.contexts):  # rows of weight 0 before the first known row
-                return self.contexts[NEW].mixture.mean(some, is_over=False)
+                return self.contexts[NEW].mixture.predict(some, is_over=False, is_base=True)
             return self.contexts[number].mixture.learn(some, y[rows], weight[rows])
 
         return by_context(contexts, learn_context)

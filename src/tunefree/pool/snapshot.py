@@ -66,7 +66,7 @@ class Snapshot(Part):
         def mix_context(number: int, rows: Any) -> np.ndarray:
             some = np.ascontiguousarray(predictions[rows])
             has_mixture = number < len(self.mixtures)
-            return self.mixtures[number].predict(some) if has_mixture else self.mixtures[NEW].mean(some)
+            return self.mixtures[number if has_mixture else NEW].predict(some, is_base=not has_mixture)
 
         return predictions, by_context(contexts, mix_context)
 

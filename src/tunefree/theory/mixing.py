@@ -64,23 +64,9 @@ that appears later has a bias from then on, which is a new feature with its own 
 classes, biases end and both corrections restart, so the bound covers the rounds since then. Differences are clipped at
 10 before they become features, also for u. A round with gradients below 1e-15 is not learned.
 
-**Theorem 3** (fixed weights, numbers). In round t let b be the base's prediction, r its residual, V(z) the loss of b +
-r z in units of twice the base's typical loss, all as before the round. A correction has z = sum_i w_i x_i, and predicts
-b + r z clipped to the range of the targets so far, widened by half on both sides. It learns s, the slope V'(z) clipped
-at the steepest slope before. With V_t1 the loss of its prediction in these units, for any u
-
-    sum h_t V_t1  <=  sum h_t V_t(u x) + sum_i (epsilon - eta_i + u_i G_i) + sum h_t k_t(u),
-    k_t(u) = V_t1 - V(z) + (V'(z) - s) (z - u x).
-
-The second term of k_t is 0 unless the slope is steeper than all before, and the sum of |V'(z) - s| is at most the
-steepest slope at the end. V_t1 <= V(z) unless the target is outside this range on the same side as z; then V_t1 <=
-V(0). Rounds before the first loss of the base have no unit and are not learned; |z| is at most 1e30.
-
-*Proof.* V(z) - V(u x) <= V'(z) (z - u x), and the learner's bound is for s (z - u x). Both the prediction and b are
-within the range, so a prediction at the end next to the target is better than b. []
-
-These units change from round to round, unlike the units of Theorem 1. For losses in natural units Theorem 1 holds with
-the correction as c, but no bound against u follows. There is no theorem for the second correction, Newton steps.
+For numbers the unit of a correction's loss, twice the typical loss of the base, changes from round to round. Theorem 1
+holds with the correction as c, but no bound against u follows. There is no theorem for the second correction, Newton
+steps.
 
 References
 ----------

@@ -139,16 +139,13 @@ class LossRises(Part):
         The scale of losses is the mean of ``scale`` (n,), such as the losses of constant predictions. ``place`` returns
         the location of a row by its index. The result does not depend on batch boundaries.
         """
-        progress, records = np.empty(3, np.int64), np.empty((1, 9))
-        follow(losses, weight, scale, progress, records, *(getattr(self, name) for name in STATE))
-        n, lowest, has_risen = progress.tolist()
-        if not has_risen:
-            self.place = self.place if lowest < 0 else place(lowest)
-            return Added(n, 0, False)
-        began = int(records[0, 1])
-        is_kept = self._keep(records[0], self.place if began < 0 else place(began))
-        self.place = Place()
-        return Added(n, int(records[0, 2]), is_kept)
+        progress, record = np.empty(2, np.int64), np.zeros(7)
+        follow(losses, weight, scale, progress, record, *(getattr(self, name) for name in STATE))
+        n, lowest = progress.tolist()
+        start = self.place if lowest < 0 else place(lowest)
+        rows = int(record[0])
+        self.place = start if rows == 0 else Place()
+        return Added(n, rows, rows > 0 and self._keep(record, start))
 
     @property
     def rows_since(self) -> int:
@@ -157,7 +154,7 @@ class LossRises(Part):
 
     def _keep(self, record: np.ndarray, place: Place) -> bool:
         """Keep the rise of a record if it is large enough; returns whether it is."""
-        rows, weight, total, rows_before, weight_before, total_before, scale = record[2:].tolist()
+        rows, weight, total, rows_before, weight_before, total_before, scale = record.tolist()
         loss = total / weight
         loss_before = total_before / weight_before if weight_before > 0.0 else np.inf
         if not (np.isfinite(loss) and loss >= LEAST * loss_before and loss - loss_before >= SMALL * scale):
@@ -174,8 +171,8 @@ def follow(
     losses: Annotated[np.ndarray, "float64[rows]"],
     weight: Annotated[np.ndarray, "float64[rows]"],
     scale: Annotated[np.ndarray, "float64[rows]"],
-    progress: Annotated[np.ndarray, "int64[3]"],
-    records: Annotated[np.ndarray, "float64[rises, 9]"],
+    progress: Annotated[np.ndarray, "int64[2]"],
+    record: Annotated[np.ndarray, "float64[7]"],
     counts: Annotated[np.ndarray, "int64[cells]"],
     capital: Annotated[np.ndarray, "float64[bets]"],
     gain: Annotated[np.ndarray, "float64[1]"],
@@ -183,11 +180,12 @@ def follow(
     start: Annotated[np.ndarray, "float64[4]"],
     scales: Annotated[np.ndarray, "float64[2]"],
 ) -> None:
-    """Bet on losses. Betting begins anew after each significant rise, until the record of rises is full.
+    """Bet on losses up to a significant rise, after which betting begins anew.
 
-    ``progress`` becomes how many losses these are, the latest of least gain, and the number of records.
+    ``progress`` becomes how many losses these are, and the latest of least gain. ``record`` becomes the sums of the
+    rise and the sums before it, and the mean scale.
     """
-    progress[0], progress[1], progress[2] = len(losses), -1, 0
+    progress[0], progress[1] = len(losses), -1
     highest = _highest(counts)
     floor, small, before, octave_end = 0, -1.0, 0.0, 0.0
     for i in range(len(losses)):
@@ -217,16 +215,11 @@ def follow(
         sums[1] += weight[i]
         sums[2] += weight[i] * losses[i]
         if total >= len(capital) / LEVEL:
-            record = records[progress[2]]
-            record[0], record[1], record[8] = i + 1.0, progress[1], scales[0] / scales[1]
+            progress[0], record[6] = i + 1, scales[0] / scales[1]
             for k in range(3):
-                record[2 + k], record[5 + k] = sums[k] - start[1 + k], start[1 + k]
+                record[k], record[3 + k] = sums[k] - start[1 + k], start[1 + k]
             counts[:], capital[:], gain[:], sums[:], start[:] = 0, 0.0, 0.0, 0.0, 0.0
-            highest, progress[1], octave_end = 0, -1, 0.0
-            progress[2] += 1
-            if progress[2] == len(records):
-                progress[0] = i + 1
-                break
+            break
 
 
 def _ties(counts, sums, loss, cell, floor, n_up_to_cell):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.losses import loss_of
-from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
+from tunefree.losses.rates import are_impossible, as_rates, has_rates, problem_of_target
 from tunefree.model_files.plan import OF_NUMBERS, Plan
 from tunefree.pool.targets import Labels, check_lengths, written
 from tunefree.stream.arrays import string_array, to_numpy
@@ -207,9 +207,8 @@ def rows_with_usable_targets(batch: Batch, bad: BadRows) -> Batch:
         loss, y = loss_of("regression", bad.loss), target_of("regression", batch)
         is_bad = are_impossible(loss, y)
         for row in np.flatnonzero(is_bad).tolist():
-            fault = fault_of_targets(loss, y[row : row + 1])
-            assert fault is not None
-            bad.report(fault.problem, batch.file, int(batch.numbers[row]), bad.target, fault.remedy)
+            problem, remedy = problem_of_target(loss, y[row])
+            bad.report(problem, batch.file, int(batch.numbers[row]), bad.target, remedy)
     return batch.at(np.flatnonzero(~is_bad)) if is_bad.any() else batch
 
 

@@ -19,7 +19,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
-from tunefree.explanation.decomposition import Weights, linear_weights
+from tunefree.explanation.decomposition import linear_weights
 from tunefree.losses.objectives import chosen
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.quantiles import class_sets, target_intervals, target_quantiles
@@ -231,17 +231,16 @@ def _without_lists(batch: Any) -> Any:
     return pa.record_batch(columns)
 
 
-def write_weights(trained: Trained, output: str) -> Weights:
-    """Write the weights of all features, of all classes, to a CSV or Parquet file.
+def write_weights(trained: Trained, output: str) -> int:
+    """Write the weights of all features, of all classes, to a CSV or Parquet file; returns the number of features.
 
     The margin is weights[0] + sum of weights[j] * x_j with the raw values x_j; for two classes, the margin of the
     second.
     Raises a ModelError if the model is not a single linear learner on raw rows, or the file cannot be written.
     """
-    model, names = trained.model, trained.encoder.names()[1:]
-    weights = model.linear_weights(names) if model.kind == "path" else linear_weights(model, names)
+    model, names = trained.model, trained.encoder.names()
+    weights = model.linear_weights() if model.kind == "path" else linear_weights(model, len(names))
     labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
     columns = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]
-    table = {"feature": pa.array(weights.names, pa.string())} | dict(zip(columns, weights.weights.T, strict=True))
-    write_batches([pa.record_batch(table)], output)
-    return weights
+    table = {"feature": pa.array(names, pa.string())} | dict(zip(columns, weights.T, strict=True))
+    return write_batches([pa.record_batch(table)], output)

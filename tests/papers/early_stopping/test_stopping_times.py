@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tunefree.papers.early_stopping.stopping_times import (
     stopping_time,
 )
 from tunefree.papers.growth import growth
+from tunefree.papers.left_slopes import left_slope
 
 HINGE, LOGISTIC, SQUARE, CUBE = losses.Hinge(), losses.Logistic(), losses.Square(), losses.power_loss(3.0)
 
@@ -102,8 +104,8 @@ def test_gradient_bound_is_the_assumption_of_21(power, kappa, norm):
 
 def descend(X, y, loss, theta, step, rounds):
     """The iterates of (1) and their averages."""
-    etas, left_slope = step * np.arange(1.0, rounds + 1) ** -theta, np.vectorize(loss.left_slope)
-    slopes = lambda margins: left_slope(np.reshape(y, (-1, 1)), margins) / len(y)  # noqa: E731
+    etas, slope = step * np.arange(1.0, rounds + 1) ** -theta, np.vectorize(partial(left_slope, loss))
+    slopes = lambda margins: slope(np.reshape(y, (-1, 1)), margins) / len(y)  # noqa: E731
     weights = np.array([X.T @ c[:, 0] for c in naive.subgradient(X @ X.T, slopes, etas)])
     return weights, np.cumsum(etas[:, None] * weights, axis=0) / np.cumsum(etas)[:, None]
 

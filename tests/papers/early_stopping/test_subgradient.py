@@ -13,6 +13,7 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.early_stopping.stopping_times import descends
 from tunefree.papers.kernel.usual import LINEAR, Gaussian, Laplacian, Polynomial
+from tunefree.papers.left_slopes import left_slope
 from tunefree.papers.subgradient import Problem, Rows, descend, steps_of, wrong_classes
 
 GAUSSIAN = Gaussian(0.25)
@@ -48,7 +49,7 @@ def slopes_of(objective, y, margins):
     if objective.is_softmax:
         return softmax(margins, axis=1) - np.eye(margins.shape[1])[y.astype(int)]
     labels = y[:, None] if margins.shape[1] == 1 else 2.0 * np.eye(margins.shape[1])[y.astype(int)] - 1.0
-    return np.vectorize(objective.loss.left_slope)(labels, margins)
+    return np.vectorize(lambda a, b: left_slope(objective.loss, a, b))(labels, margins)
 
 
 @pytest.mark.parametrize(

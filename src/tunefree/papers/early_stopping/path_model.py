@@ -14,7 +14,6 @@ from scipy import sparse
 from tunefree.core.errors import ModelError
 from tunefree.core.schema import ANY, FINITE, FLOATS, FROM_ZERO, SIZE, Array, Flag, Limits, Mapping, Number
 from tunefree.estimators import model_file, validation
-from tunefree.explanation.decomposition import Weights
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Objective
 from tunefree.model_files.schemas import CLASSES, ENCODED, ESTIMATOR, FILE, TASK, Kind
@@ -114,13 +113,12 @@ class PathModel(ScoredModel):
             weights = np.concatenate([weights[-1:] + self.goal.centre, weights[:-1]]) * self.goal.unit
         return np.clip(weights, -LARGEST, LARGEST)
 
-    def linear_weights(self, names: list[str]) -> Weights:
-        """Weights of the constant and of the features, which have these names, in their own units."""
+    def linear_weights(self) -> np.ndarray:
+        """Weights (d, K) of the constant and of the features in their own units."""
         if not self.has_weights:
             raise ModelError("an expansion in a kernel has no weights of features")
         coefficients = np.atleast_2d(self.estimator.coef_)
-        weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
-        return Weights(["(constant)", *names], weights)
+        return np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
 
     def facts(self, trained: Any) -> list[Fact]:
         """The record of a training: rows, where the path is stopped, and losses there."""
