@@ -195,12 +195,12 @@ def test_the_command_writes_the_same_file_for_any_seed_of_hashes(done, tmp_path)
     model = MODELS["two classes"]()
     model.save(tmp_path / "people.model")
     model.export(tmp_path / "python.onnx")
-    for seed in "1", "2":  # which order views in a set differently
-        command = [sys.executable, "-m", "tunefree", "export", "people.model", "-o", "people.onnx"]
-        options = {"cwd": tmp_path, "capture_output": True, "env": os.environ | {"PYTHONHASHSEED": seed}}
-        ended = subprocess.run(command, check=True, text=True, **options)
-        assert ended.stdout == "" and f"{(tmp_path / 'people.onnx').stat().st_size:,} bytes" in ended.stderr
-        assert (tmp_path / "people.onnx").read_bytes() == (tmp_path / "python.onnx").read_bytes()
+    command = [sys.executable, "-m", "tunefree", "export", "people.model", "-o", "people.onnx"]
+    seed = str(hash("views") % 2**32)  # another one than here, so that views in a set have another order
+    options = {"cwd": tmp_path, "capture_output": True, "env": os.environ | {"PYTHONHASHSEED": seed}}
+    ended = subprocess.run(command, check=True, text=True, **options)
+    assert ended.stdout == "" and f"{(tmp_path / 'people.onnx').stat().st_size:,} bytes" in ended.stderr
+    assert (tmp_path / "people.onnx").read_bytes() == (tmp_path / "python.onnx").read_bytes()
     _, err = done("export", tmp_path / "people.model", "-o", tmp_path / "people.model", status=2)
     assert "name another output" in err
 
