@@ -110,6 +110,12 @@ def few_peers(monkeypatch):
 
 
 @pytest.fixture
+def no_pictures(monkeypatch):
+    """Pages are as without matplotlib: drawing takes longer than all the rest of a page."""
+    monkeypatch.setattr("tunefree.plotting.files.is_installed", lambda: False)
+
+
+@pytest.fixture
 def for_classes_only():
     """The name of somebody's learner that learns classes only, and whose margins are no log-odds."""
     from tunefree.learners import ALL
