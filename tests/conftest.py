@@ -102,9 +102,12 @@ def learned_groups(monkeypatch):
 
 @pytest.fixture
 def few_peers(monkeypatch):
-    """Peers of few trees, whose threads wait for each other at each of them."""
+    """Peers of few trees, whose threads wait for each other at each of them, and with few penalties to choose from."""
     from sklearn import ensemble
 
+    from tunefree.workflows import peers
+
+    monkeypatch.setattr(peers, "STRENGTHS", peers.STRENGTHS[::4])
     for name, size in (("HistGradientBoostingClassifier", "max_iter"), ("RandomForestClassifier", "n_estimators")):
         monkeypatch.setattr(ensemble, name, partial(getattr(ensemble, name), **{size: 2}))
 

@@ -117,9 +117,9 @@ def test_a_stream_is_covered_while_it_changes():
     X = rng.normal(size=(6000, 3))
     spread = np.where(np.arange(6000) // 1500 % 2 == 0, 0.3, 2.0)
     y, model, is_covered = X[:, 0] + spread * rng.normal(size=6000), TuneFreeRegressor(), []
-    for start in range(0, 6000, 40):
-        rows = slice(start, start + 40)
-        if start >= 400:
+    for start in range(0, 6000, 60):
+        rows = slice(start, start + 60)
+        if start >= 420:
             low, high = model.predict_interval(X[rows], 0.9).T
             is_covered += ((low <= y[rows]) & (y[rows] <= high)).tolist()
         model.partial_fit(X[rows], y[rows])
