@@ -16,7 +16,9 @@ from tests import overlaps, trees  # noqa: F401 - overlaps are refused from here
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn then runs its array API checks too
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has one processor, on which others would wait
     os.environ.setdefault(threads, "1")
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test would compile the package anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test would compile the package anew,
+sys.dont_write_bytecode = False  # and each run all tests
+gc.disable()  # until all tests are collected
 # How many examples a property is tried on; how long one takes decides nothing.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=15, **ANY_TIME)
@@ -31,6 +33,7 @@ def pytest_collection_finish():
     """What was collected is no garbage: nobody looks at these half a million objects again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -99,11 +102,20 @@ def learned_groups(monkeypatch):
 
 @pytest.fixture
 def few_peers(monkeypatch):
-    """Peers of few trees, whose threads wait for each other at each of them."""
+    """Peers of few trees, whose threads wait for each other at each of them, and with few penalties to choose from."""
     from sklearn import ensemble
 
+    from tunefree.workflows import peers
+
+    monkeypatch.setattr(peers, "STRENGTHS", peers.STRENGTHS[::4])
     for name, size in (("HistGradientBoostingClassifier", "max_iter"), ("RandomForestClassifier", "n_estimators")):
         monkeypatch.setattr(ensemble, name, partial(getattr(ensemble, name), **{size: 2}))
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Pages are as without matplotlib: drawing takes longer than all the rest of a page."""
+    monkeypatch.setattr("tunefree.plotting.files.is_installed", lambda: False)
 
 
 @pytest.fixture

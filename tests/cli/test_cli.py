@@ -42,6 +42,8 @@ def test_a_prediction_that_fails_leaves_the_earlier_file(run, done, data, tmp_pa
 
 
 def test_training_and_evaluation_of_files_import_neither_pandas_nor_scikit_learn(data, tmp_path):
+    few = "".join(data.read_text().splitlines(keepends=True)[:200])
+    data.write_text(few)
     code = (
         "import sys, tunefree.report.decisions, tunefree.workflows.evaluation; from tunefree.cli import app as cli\n"
         f"sys.argv = ['tunefree', 'train', {str(data)!r}, '-t', 'rich', '-o', {str(tmp_path / 'm')!r}, '-q']\n"

@@ -15,6 +15,7 @@ from tunefree.cli.serve import opened
 from tunefree.core.errors import DataError
 from tunefree.serving.service import Service
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
 N = 120
 X = np.random.default_rng(0).normal(size=(N, 3))
 NUMBERS = X[:, 0] - 2.0 * X[:, 1]

@@ -36,12 +36,12 @@ def bytes_of(trained, folder):
 
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
-    path = parquet_of(tmp_path, people(1500), 5)
+    path = parquet_of(tmp_path, people(800), 5)
     here = learned(path)
     lines = []
     model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
     assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
-    assert lines[0].startswith("read 1,500 rows in 5 shards")
+    assert lines[0].startswith("read 800 rows in 5 shards")
     assert len(lines) == 4
 
 
@@ -61,7 +61,7 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
 
 def test_a_model_predicts_collections_lazily(client, tmp_path):
     frames, arrays = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
-    table = people(1500).to_pandas()
+    table = people(800).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
     model = train(client, frame, "rich", shard_rows=1, class_weight={"yes": 2.0})
     assert model.trained_.plan.class_weight == ("yes=2.0",)

@@ -76,12 +76,12 @@ def test_sets_cover_each_class_where_that_is_asked_for(classifier):
 
 
 def test_one_row_of_a_group_counts_and_copies_count_once():
-    X, y = numbers(600)
-    groups = np.repeat(np.arange(120), 5)
+    X, y = numbers(300)
+    groups = np.repeat(np.arange(60), 5)
     record = TuneFreeRegressor().fit(X, y, groups=groups).trained_.model.pool.contexts[0].conformal
-    assert record.scores.rows <= 150  # runs are cut where generations are born
+    assert record.scores.rows <= 80  # runs are cut where generations are born
     model = TuneFreeRegressor().partial_fit(np.tile(X, (3, 1)), np.tile(y, 3))
-    assert model.trained_.model.pool.contexts[0].conformal.scores.rows == 600 - FIRST
+    assert model.trained_.model.pool.contexts[0].conformal.scores.rows == 300 - FIRST
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
@@ -117,9 +117,9 @@ def test_a_stream_is_covered_while_it_changes():
     X = rng.normal(size=(6000, 3))
     spread = np.where(np.arange(6000) // 1500 % 2 == 0, 0.3, 2.0)
     y, model, is_covered = X[:, 0] + spread * rng.normal(size=6000), TuneFreeRegressor(), []
-    for start in range(0, 6000, 40):
-        rows = slice(start, start + 40)
-        if start >= 400:
+    for start in range(0, 6000, 60):
+        rows = slice(start, start + 60)
+        if start >= 420:
             low, high = model.predict_interval(X[rows], 0.9).T
             is_covered += ((low <= y[rows]) & (y[rows] <= high)).tolist()
         model.partial_fit(X[rows], y[rows])

@@ -195,7 +195,6 @@ def test_the_first_group_judges_no_member():
     assert far.predict(X) - 1e6 == pytest.approx(near.predict(X), abs=0.1)
 
 
-@pytest.mark.all_trees
 @pytest.mark.parametrize("loss", ["absolute", pytest.param("huber:1", marks=pytest.mark.slow)])
 def test_outliers_of_any_size_hardly_change_predictions_of_a_robust_loss(loss, monkeypatch):
     monkeypatch.setattr(inheritance, "BUDGET", 0.0)  # rows without outliers would afford smaller steps

@@ -41,10 +41,10 @@ def log_loss(model: Model, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def test_groups_that_are_named_are_not_remembered_for_evidence():
-    X, y, group = like_rows(0, 300, 8)
-    new, labels, _ = like_rows(1, 300, 8)
+    X, y, group = like_rows(0, 200, 8)
+    new, labels, _ = like_rows(1, 200, 8)
     order = np.random.default_rng(2).permutation(len(y))
-    by_group = np.concatenate([np.flatnonzero(group == k) for k in np.random.default_rng(2).permutation(300)])
+    by_group = np.concatenate([np.flatnonzero(group == k) for k in np.random.default_rng(2).permutation(200)])
     named = log_loss(learned(X[by_group], y[by_group], groups.digests(group[by_group])), new, labels)
     assert named < 0.85 * log_loss(learned(X[order], y[order], None), new, labels)
     assert named < np.log(2.0)

@@ -106,7 +106,7 @@ def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
     assert differences(again, model) == []
 
 
-N_NEW = 40
+N_NEW, MANY = 40, 400
 
 
 def check(model: Model, X: Block) -> None:
@@ -123,7 +123,7 @@ def check(model: Model, X: Block) -> None:
 
 @pytest.mark.parametrize(
     ("targets", "n"),
-    [*product(("numbers", "two", "three"), (20, 700)), ("two", LATEST_LINEAR_ROWS + 100)],
+    [*product(("numbers", "two", "three"), (20, MANY)), ("two", LATEST_LINEAR_ROWS + 100)],
 )
 def test_a_row_has_the_bits_of_many(targets: str, n: int) -> None:
     model, _ = learned(stream("words", targets, n))
@@ -145,11 +145,11 @@ def test_a_row_has_the_bits_of_many(targets: str, n: int) -> None:
 @pytest.mark.parametrize("targets", ["numbers", "two"])
 def test_rows_that_are_recorded_later_are_copies(targets: str) -> None:
     """Whoever passes arrays may write over them."""
-    rows = stream("table", targets, 200)
+    rows = stream("table", targets, 120)
     X, models = rows.blocks[0], [blank(rows) for _ in range(2)]
     row = X._replace(numbers=np.empty((1, 2)), codes=X.codes[:1], pointers=X.pointers[:2])
     weight, y = np.ones(1), np.ones(1)
-    for i in range(200):
+    for i in range(120):
         row.numbers[:], weight[:], label = X.numbers[i], 1.0 + i % 3, rows.labels(i, i + 1)
         y[:] = label if targets == "numbers" else 0.0
         models[0].learn(row, y if targets == "numbers" else label, weight)
@@ -161,7 +161,7 @@ def test_rows_that_are_recorded_later_are_copies(targets: str) -> None:
 
 def test_rows_of_other_layouts_between() -> None:
     """Columns of codes and words may be absent, or more than there was room for."""
-    (model, _), X = learned(stream("words", "two", 700)), stream("words", "two", N_NEW, 1).blocks[0]
+    (model, _), X = learned(stream("words", "two", MANY)), stream("words", "two", N_NEW, 1).blocks[0]
     check(model, X)
     check(model, table(X.numbers, [1, 2, 3], X.codes[:, :1]))
     many = np.arange(10, 500)
@@ -170,7 +170,7 @@ def test_rows_of_other_layouts_between() -> None:
 
 
 def test_threads_predict_the_same() -> None:
-    (model, _), X = learned(stream("words", "two", 700)), stream("words", "two", 200, 1).blocks[0]
+    (model, _), X = learned(stream("words", "two", MANY)), stream("words", "two", 200, 1).blocks[0]
     model.freeze()
     together = model.predict(X).tobytes()
 

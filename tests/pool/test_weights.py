@@ -65,7 +65,7 @@ def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets):
 @pytest.mark.parametrize("kind", ["dense", "table"])
 def test_weights_change_predictions_as_copies_of_rows_to_come_would(kind):
     """A class of nine times the weight is predicted as if it were as frequent, whichever mixture predicts."""
-    rows = stream(kind, "two", 1200)
+    rows = stream(kind, "two", 600)
     heavy = rows._replace(weight=np.where(np.array(rows.targets) == "a", 9.0, 1.0))
     *_, (X, _, _) = stream(kind, "two", 500, seed=1).pieces(10**6)
     truth = np.array(stream(kind, "two", 500, seed=1).targets) == "a"

@@ -84,7 +84,7 @@ def check_page(text):
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
     for name, seed in (("people", 0), ("new", 1)):
-        csv.write_csv(pa.table(people(1500, seed)).drop_columns("pay"), path / f"{name}.csv")
+        csv.write_csv(pa.table(people(500, seed)).drop_columns("pay"), path / f"{name}.csv")
     return path
 
 

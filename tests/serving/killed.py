@@ -14,6 +14,7 @@ from tunefree.serving import learner, store
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 
+SENT = 30  # rows
 POINTS = {
     "before it is written": (store.Store, "add", False),
     "while it is written": (store.Store, "keep_answer", True),
@@ -46,8 +47,8 @@ def kill_at(point, number):
 
 def learn(folder, model):
     """Learn rows, every other one by its label; yields the place of each that was acknowledged."""
-    with Service(Trained.load(model), Path(folder), keeping=Keeping(save_every=25, keep_versions=10**6)) as service:
-        for place, row in enumerate(rows(N, N + 60)):
+    with Service(Trained.load(model), Path(folder), keeping=Keeping(save_every=12, keep_versions=10**6)) as service:
+        for place, row in enumerate(rows(N, N + SENT)):
             if place % 2:
                 service.predict([{**row, "id": place}])
                 service.label([{"id": place, "rich": row["rich"]}], request=f"r{place}")

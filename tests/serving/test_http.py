@@ -205,23 +205,7 @@ def test_who_may_ask(file, serve, tmp_path):
     assert check_store(tmp_path / "s", tmp_path / "u") == [row] * 7 + [{**own, "rich": "no"}]
 
 
-def test_versions_over_http(file, serve, tmp_path):
-    server = serve(file, "-o", tmp_path / "s")
-    server.ask("POST", "/learn", rows(N, N + 10))
-    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
-    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
-    assert server.metric("saves_total") == 1
-    assert server.ask("POST", "/versions", {"roll_back_to": 1}) == (200, {"version": 3})
-    assert server.ask("GET", "/model")[1]["rows"] == N
-    assert server.ask("POST", "/versions", {"roll_back_to": 9})[0] == 422
-    for body in ({"roll_back_to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
-        assert server.ask("POST", "/versions", body)[0] == 400
-    assert server.ask("POST", "/versions", {"take": "../s"})[0] == 422
-    server.end()
-    assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")][:2] == ["saved", "replaced"]
-
-
-def test_what_is_told(file, serve, tmp_path):
+def test_counts_and_versions(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s", "--unknown-columns", "ignore")
     [row] = rows(N, N + 1)
     server.ask("POST", "/learn", {**row, "trace_id": 1})
@@ -247,8 +231,19 @@ def test_what_is_told(file, serve, tmp_path):
     data = table(0, 500)
     data["place"] = data.pop("job")
     train(open_source(data), plan()).save(tmp_path / "s" / "incoming" / "new.model")
-    assert server.ask("POST", "/versions", {"take": "new.model"}) == (200, {"version": 2})
+    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
+    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 1]
+    assert server.metric("saves_total") == 1
+    assert server.ask("POST", "/versions", {"roll_back_to": 1}) == (200, {"version": 3})
+    assert server.ask("GET", "/model")[1]["rows"] == N
+    for body in ({"roll_back_to": 9}, {"take": "../s"}):
+        assert server.ask("POST", "/versions", body)[0] == 422
+    for body in ({"roll_back_to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
+        assert server.ask("POST", "/versions", body)[0] == 400
+    assert server.ask("POST", "/versions", {"take": "new.model"}) == (200, {"version": 4})
     assert server.ask("GET", "/model")[1]["columns"] == ["age", "place"]
+    server.end()
+    assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")][:2] == ["saved", "replaced"]
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def test_whole_numbers_of_json_are_categories_as_in_files(service):
 
 
 def test_labels_may_have_the_weight_and_the_group_of_their_row(service):
-    columns = table(0, N) | {"w": [1.0, 2.0] * (N // 2), "home": [place // 5 for place in range(N)]}
+    columns = table(0, 200) | {"w": [1.0, 2.0] * 100, "home": [place // 5 for place in range(200)]}
     trained = train(open_source(columns), plan(learner="pool", sample_weight="w", groups="home"))
     with pytest.raises(ModelError, match="`id='home'`: 'home' is the target, the weight or the group of the model"):
         service(trained, admission=Admission(id="home"))

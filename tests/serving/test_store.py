@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from tests.serving.killed import POINTS, learn
+from tests.serving.killed import POINTS, SENT, learn
 from tests.serving.model import N, check_store, learning_paused, plan, rows, table, write_model
 from tests.waiting import NEVER, until
 from tunefree.cli.serve import opened
@@ -36,12 +36,12 @@ def begun(file, folder, keeping=ALL, **options):
 @pytest.mark.parametrize("learner", ["scinol2", pytest.param("pool", marks=pytest.mark.slow)])
 def test_a_model_that_was_stopped_and_started_is_the_same_to_the_byte(tmp_path, learner):
     file = write_model(tmp_path / "m", learner=learner)
-    for name, stops in (("often", (N, 1010, 1020, 1060, 1100)), ("once", (N, 1100))):
+    for name, stops in (("often", (N, 1005, 1010, 1030, 1050)), ("once", (N, 1050))):
         for start, stop in pairwise(stops):
             with begun(file, tmp_path / name) as service:
                 for row in rows(start, stop):
                     service.learn([row])
-        assert len(check_store(tmp_path / name, tmp_path / "undisturbed")) == 100
+        assert len(check_store(tmp_path / name, tmp_path / "undisturbed")) == 50
     often, once = (Trained.load(tmp_path / name / "current.model") for name in ("often", "once"))
     assert often.progress.progressive[0] == once.progress.progressive[0]
     assert (tmp_path / "often" / "current.model").read_bytes() == (tmp_path / "once" / "current.model").read_bytes()
@@ -74,10 +74,10 @@ def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, t
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL and (tmp_path / "store" / "lock").exists(), ended.stderr
     acknowledged = set(map(int, ended.stdout.split()))
-    assert acknowledged < set(range(60))
-    assert list(learn(tmp_path / "store", file)) == list(range(60))  # all of it again, under the same names
+    assert acknowledged < set(range(SENT))
+    assert list(learn(tmp_path / "store", file)) == list(range(SENT))  # all of it again, under the same names
     learned = [{n: row[n] for n in ("age", "job", "rich")} for row in check_store(tmp_path / "store", tmp_path / "u")]
-    assert learned == rows(N, N + 60) and not (tmp_path / "store" / "lock").exists()
+    assert learned == rows(N, N + SENT) and not (tmp_path / "store" / "lock").exists()
 
 
 def test_a_request_that_comes_again_is_learned_once(file, tmp_path):

@@ -18,7 +18,7 @@ from tunefree.training.one_pass import end
 from tunefree.training.reading import chunks_of, encoded
 from tunefree.training.training import learn_batch, learn_more, train
 
-N = 1200
+N = 600
 KINDS = "two classes", "three classes", "numbers"
 
 
@@ -63,7 +63,7 @@ def kind(request):
 @pytest.fixture(scope="module")
 def path(kind, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "rows.parquet"
-    parquet.write_table(table_of(*rows_of(kind)), path, row_group_size=500)
+    parquet.write_table(table_of(*rows_of(kind)), path, row_group_size=250)
     return path
 
 
@@ -84,7 +84,7 @@ def test_partial_fit_and_the_end_are_train(kind, trained):
     X, y = rows_of(kind)
     model = estimator(kind)
     known = {} if kind == "numbers" else {"classes": np.unique(y)}
-    for start, stop in ((0, 1), (1, 700), (700, N)):
+    for start, stop in ((0, 1), (1, 350), (350, N)):
         model.partial_fit(X[start:stop], y[start:stop], **known)
     end(model._learned)
     assert_same(model.trained_, trained)

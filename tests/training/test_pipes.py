@@ -25,7 +25,7 @@ from tunefree.stream.text import SAMPLE
 from tunefree.training import reading, training
 from tunefree.training.callbacks import Callback
 
-WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
+WIDE, N = 2500, 3400  # rows that fill more than a block, and all rows
 SCINOL, GROUPED = Plan(target="y", learner="scinol2"), Plan(target="y", groups="kind")
 COMMAND = [sys.executable, "-m", "tunefree", "train"]
 
@@ -35,7 +35,7 @@ def values():
     random = np.random.default_rng(0)
     for i in range(N):
         kind, x = int(random.integers(0, 300)), float(random.normal())
-        late = i > 3500 and i % 50 == 0
+        late = i > 2700 and i % 50 == 0
         label = "perhaps" if late else "yes" if x + np.sin(kind) + random.normal() > 0 else "no"
         note = f'a, line\nand a "{kind % 7}"' if i % 3 == 0 else f"word{kind % 11} other{kind % 5}"
         yield {"kind": f"k{kind}", "x": round(x, 4), "note": note, "pad": "p" * 900 if i < WIDE else "q", "y": label}
@@ -48,7 +48,7 @@ def as_csv() -> list[bytes]:
 
 
 def as_json() -> list[bytes]:
-    further = ({} if i < 3000 else {"late": i % 7, "words": ["a", f"b{i % 5}"]} for i in range(N))
+    further = ({} if i < 2800 else {"late": i % 7, "words": ["a", f"b{i % 5}"]} for i in range(N))
     return [(json.dumps({**row, **added}) + "\n").encode() for row, added in zip(values(), further, strict=True)]
 
 

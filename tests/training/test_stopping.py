@@ -20,12 +20,13 @@ from tunefree.stream.source import open_source
 from tunefree.training.stopping import Interrupted, Stop
 from tunefree.training.training import learn_more, train
 
-PIECES, LINES = 24, stream(2400, seed=3)  # without a rise, which would name its file
+N, PIECES = 1200, 12
+LINES = stream(N, seed=3)  # without a rise, which would name its file
 
 
 def parts(folder: Path) -> list[Path]:
     """Files of the stream."""
-    return written(folder, LINES, range(101, 2401, 2400 // PIECES))
+    return written(folder, LINES, range(N // PIECES + 1, N, N // PIECES))
 
 
 @pytest.mark.parametrize(("learner", "batches"), [("pool", 2), ("scinol2", 2), ("scinol2", PIECES - 1)])
@@ -37,7 +38,7 @@ def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner, batches):
         train(open_source(paths), plan, [Asking(stop, batches)], tmp_path / "kept", stop=stop)
     assert caught.value.status == 128 + signal.SIGTERM
     kept = Trained.load(tmp_path / "kept")
-    assert not kept.progress.complete and 100 * batches <= kept.progress.rows < 2400
+    assert not kept.progress.complete and 100 * batches <= kept.progress.rows < N
     (tmp_path / "rest.csv").write_text(LINES[0] + "".join(LINES[1 + kept.progress.rows :]))
     assert model_bytes(learn_more(kept, open_source(tmp_path / "rest.csv")), tmp_path / "m") == whole
     resumed = train(open_source(paths), plan, checkpoint=tmp_path / "kept", resume=True)
@@ -55,8 +56,8 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    trained = train(source, SCINOL, (), tmp_path / "kept", 600, tell=told.append)
-    assert saves == [600, 1800, 2400] and trained.progress.complete
+    trained = train(source, SCINOL, (), tmp_path / "kept", 300, tell=told.append)
+    assert saves == [300, 900, 1200] and trained.progress.complete
     assert [line for line in told if "not saved" in line and "No space" in line] == [told[0]]
     assert not list(tmp_path.glob("*.part"))
 

@@ -33,7 +33,7 @@ def test_nothing_depends_on_batches_or_on_being_saved():
     for sure in ((1000, 2000, 2100), (1000, 2900)):
         whole = fed(X, (), sure)
         assert whole.row == (0 if sure[-1] == 2100 else 2871) and whole.sample.min() >= sure[-1]
-        for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
+        for cuts in (range(2, 3000, 3), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
             assert repr(fed(X, cuts, sure).save_state()) == repr(whole.save_state())
         begun = restored(ColumnSamples(), "", *fed(X[:2010], (), sure[:-1]).save_state())
         assert repr(fed(X, (), sure, samples=begun, first=2010).save_state()) == repr(whole.save_state())

@@ -25,7 +25,7 @@ from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
 
 PLAN = Plan(target="rich", ignore=("pay",), groups="home")
-N = 600
+N = 400
 
 
 def homes(n=N, of_each=7, seed=0):
@@ -78,19 +78,19 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, learn
 
 
 def test_rows_that_wait_for_their_group_end_with_their_file(tmp_path):
-    rows, models = pa.table(homes(490)), []
-    for parts in ((490,), (140, 350)):
+    rows, models = pa.table(homes(280)), []
+    for parts in ((280,), (70, 210)):
         for number, part in enumerate(parts):
             csv.write_csv(rows.slice(sum(parts[:number]), part), tmp_path / f"{number}.csv")
         trained = train(open_source([str(tmp_path / f"{number}.csv") for number in range(len(parts))]), PLAN)
-        assert trained.progress.progressive[0].rows == 490 and trained.held is None
+        assert trained.progress.progressive[0].rows == 280 and trained.held is None
         models.append(trained.model)
     assert differences(*models) == []
 
 
 def test_groups_that_come_again_are_told():
     scattered = homes() | {"home": [f"h{row % 50}" for row in range(N)]}
-    with pytest.warns(UserWarning, match="550 of 600 rows are of groups that came before; sort the rows by home"):
+    with pytest.warns(UserWarning, match="350 of 400 rows are of groups that came before; sort the rows by home"):
         tunefree.train(scattered, target="rich", ignore="pay", groups="home")
 
 
@@ -102,6 +102,6 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
 
 
 def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):
-    monkeypatch.setattr(one_pass, "MOST_OF_RUN", 500)
-    with pytest.raises(DataError, match="the first 500 rows are of one group"):
+    monkeypatch.setattr(one_pass, "MOST_OF_RUN", 300)
+    with pytest.raises(DataError, match="the first 300 rows are of one group"):
         train(open_source(homes() | {"home": ["h1"] * N}), PLAN)
