@@ -29,6 +29,7 @@ from tunefree.core.parameters import option
 os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the date of reports
 HIDDEN = ("seconds", "bytes", "processors", "MiB", "rows/s", "compiling code")  # words of lines that machines decide
 NO_TEXT = re.compile(r"(?s)<(style|script|svg)\b.*?</\1>|<[^>]*>")  # of a page
+PUBLISHED = re.compile(r'"rows": (\d+),\s"rows_published": \1,')  # in the state of a served model
 Results = dict[str, Any]
 
 
@@ -348,7 +349,10 @@ def serving(data: Data, options: str) -> Results:
             ("/versions", {"save": True}),
         ]
         with server("m", "-o", "store") as ask:
-            told = {f"{path} {i}": ask(path, body) for i, (path, body) in enumerate(requests)}
+            told: Results = {}
+            for i, (path, body) in enumerate(requests):
+                told[f"{path} {i}"] = ask(path, body)
+                until(lambda: PUBLISHED.search(ask("/model")))
         with server("store") as ask:
             return told | {"again": ask("/predict", new), "model": ask("/model")}
 

@@ -75,7 +75,7 @@ class Columns(Part):
             raise ModelError("columns have not a key each")
 
     def complete(self) -> None:
-        """Index the columns by their keys, those of numbers by their sorted features, and the bundles."""
+        """Index the columns by their keys, columns of numbers by their sorted features, and the bundles."""
         self._index_of = {key: column for column, key in enumerate(self.keys)}
         pairs = sorted((key, column) for key, column in self._index_of.items() if key > 0)
         self._numbers = np.array(pairs, np.int64).reshape(-1, 2)  # feature and column

@@ -97,7 +97,7 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults, kind: str | 
 
 
 def kind_of_target(encoder: Any, array: Any, file: str) -> str | None:
-    """The family of a target: that of training, for texts of an untyped source else that of the first value."""
+    """The family of a target: as in training, or for texts of an untyped source as the first value."""
     name, kind = encoder.target, target_family_of(array, encoder.target, file)
     if kind == "string" and encoder.target_family is None and not encoder.typed:
         present = blank_to_null(decoded(array), NULLS).drop_null()[:1]

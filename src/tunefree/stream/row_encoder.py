@@ -49,7 +49,7 @@ _NO_FEATURES = _Features([], [], [], Seen(True, np.nan, np.nan))
 class RowEncoder:
     """Encodes rows to be predicted, with a bounded cache of values for each column.
 
-    Values are those of JSON. ``names`` are the names of the columns, empty if no row is supported.
+    Values are as in JSON. ``names`` are the names of the columns, empty if no row is supported.
     """
 
     def __init__(self, encoder: Any) -> None:
