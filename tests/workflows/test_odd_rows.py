@@ -89,6 +89,15 @@ def test_new_columns_are_learned_said_and_shown(done, days, tmp_path):
     assert {"late", "v[1]", "tags=t4"} <= set(csv.read_csv(weights)["feature"].to_pylist())
 
 
+def test_an_ignored_column_of_a_further_file_is_known_and_a_misspelt_one_is_an_error(done, tmp_path):
+    for name, header, cells in (("a", "x,y", "{},{}"), ("b", "x,y,note", "{},{},7")):
+        lines = [cells.format(i % 7, ("no", "yes")[i % 2]) for i in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n")
+    command = ("train", tmp_path / "a.csv", tmp_path / "b.csv", "-t", "y", "--learner", "scinol2", "-o", tmp_path / "m")
+    assert "note" not in "".join(done(*command, "--ignore", "note"))
+    assert "no ignored column 'noet'; did you mean 'note'?" in done(*command, "--ignore", "noet", status=2)[1]
+
+
 @pytest.mark.parametrize("learner", ["scinol2", "nag"])
 def test_going_on_with_new_columns_or_resuming_equals_one_stream(days, tmp_path, learner):
     plan = Plan(target="y", learner=learner)

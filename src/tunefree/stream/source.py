@@ -16,7 +16,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.registry import load
 from tunefree.stream import formats, frames, tables
-from tunefree.stream.arrays import flattened
+from tunefree.stream.arrays import flattened, to_batch
 from tunefree.stream.batch import START, BadRows, Chunk, Position, as_named
 from tunefree.stream.files import ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.notation import ColumnTypes
@@ -74,6 +74,14 @@ class Source:
         if not self.rewindable:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
             raise DataError("can be read only once", self.name, remedy=remedy)
+
+    def names_in(self, files: Sequence[str]) -> list[str]:
+        """Return the distinct column names of some of its files; for JSON, the names in the first lines."""
+        names = dict[str, None]()
+        for file in files:
+            schema = tables.reader_of(files, str(self.format)).schema(file, Options(self.delimiter))
+            names |= dict.fromkeys(flattened(to_batch(schema.empty_table())).schema.names)
+        return list(names)
 
     def chunks(self, start: Position = START, bad: BadRows | None = None, **options: Any) -> Iterator[Any]:
         """Iterate over chunks from a position on, read with :class:`tunefree.stream.tables.Options`."""

@@ -134,10 +134,13 @@ def problem_of(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], 
 
 def _check_ignored(source: Source, plan: Plan, first: Chunk, bad: BadRows) -> None:
     """Raise a DataError if an ignored column does not exist, or note this if columns may appear later."""
-    names, may_come = first.data.schema.names, source.format == "json" or len(source.files) > 1
-    for name in [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]:
+    names = first.data.schema.names
+    absent = [name for name in plan.ignore if not any(is_among(column, [name]) for column in names)]
+    may_come = source.format == "json" or "-" in source.files[1:]
+    later = source.names_in(source.files[1:]) if absent and not may_come else []
+    for name in absent:
         if not may_come or alike(name, names, NEAR) is not None:
-            check_name("ignored", name, names, first.file)
+            check_name("ignored", name, list(dict.fromkeys([*names, *later])), first.file)
         else:
             problem = "is to be ignored, and is not among the columns of the first rows"
             bad.note(problem, first.file, first.row, name, first.data.num_rows, "check `ignore`")
