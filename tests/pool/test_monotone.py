@@ -127,6 +127,7 @@ def test_arrays_and_groups(X):
     [
         ({"upp": 1}, "no column 'upp'.*did you mean 'up'"),
         ({"town": 1}, "column 'town': is to be monotone, and was read as a category"),
+        ({"one": 1}, "column 'one': is monotone, and has the same value in all rows; leave it out of `monotone`"),
         ({"up": 0}, "'up' has the sign '0'; choose 1 .* or -1"),
         ({"up": "x"}, "'up' has the sign 'x'"),
         (["up"], "must be a dict from columns"),
@@ -134,7 +135,7 @@ def test_arrays_and_groups(X):
 )
 def test_columns_that_cannot_be_monotone(X, monotone, problem):
     with pytest.raises((DataError, ModelError), match=problem):
-        TuneFreeRegressor(monotone=monotone).fit(X, score(X))
+        TuneFreeRegressor(monotone=monotone).fit(X.assign(one=1.0), score(X))
 
 
 def test_there_are_two_classes(X):

@@ -269,6 +269,14 @@ class Model(ScoredModel):
     @whole
     def freeze(self) -> None:
         """Finish learning: a pool grows its last trees, and members learn the rows that they kept back."""
+        for monotone in self.monotone:
+            growth = self.pool.members.growth
+            if growth is None or growth.whole.n_kept < 2:
+                break
+            (column,) = growth.whole.kept(columns=growth.columns.places(np.array([monotone.feature])))["columns"].T
+            if (column == column[0]).all():
+                problem = "is monotone, and has the same value in all rows"
+                raise DataError(problem, column=monotone.name, remedy="leave it out of `monotone`")
         self.predictor.finish()
 
     @whole
