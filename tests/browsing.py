@@ -50,13 +50,13 @@ def violations(browser):
     # without preload, for which it would request style sheets, which a page on a disk may not
     run = "axe.run({preload: false}).then(arguments[arguments.length - 1]);"
     found = browser.execute_async_script(run)["violations"]
-    grave = [own for own in found if own["impact"] in ("serious", "critical")]
-    return [(own["id"], node["html"][:200], node["failureSummary"]) for own in grave for node in own["nodes"]]
+    grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    return [(rule["id"], node["html"][:200], node["failureSummary"]) for rule in grave for node in rule["nodes"]]
 
 
 def said(browser):
     """What the page said in the console: errors and warnings."""
-    return [own for own in browser.get_log("browser") if own["level"] in ("SEVERE", "WARNING")]
+    return [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
 
 def invalid(paths):
@@ -68,7 +68,7 @@ def invalid(paths):
     command = [VALIDATOR, "--config", config, "--formatter", "json", *paths]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 1) and done.stdout.startswith("["), done.stderr
-    found = [(Path(own["filePath"]).name, message) for own in json.loads(done.stdout) for message in own["messages"]]
+    found = [(Path(file["filePath"]).name, message) for file in json.loads(done.stdout) for message in file["messages"]]
     return [(name, message["line"], message["ruleId"], message["message"]) for name, message in found]
 
 

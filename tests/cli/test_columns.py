@@ -64,7 +64,9 @@ def test_columns_are_shown_with_their_possible_types(run, done, portfolio):
         "country": ["constant"],
         "region": ["copy"],
     }
-    age, discount = (next(own for own in facts["columns"] if own["name"] == name) for name in ("age", "discount"))
+    age, discount = (
+        next(column for column in facts["columns"] if column["name"] == name) for name in ("age", "discount")
+    )
     assert (age["kind"], age["why"], age["missing"]) == ("number", "numbers", 0.0)
     assert (discount["missing"], discount["different"], discount["range"]) == (0.75, 3, [0.0, 1.0])
     assert any("alone predicts" in note and "pass --ignore paid" in note for note in facts["notes"])
@@ -73,13 +75,13 @@ def test_columns_are_shown_with_their_possible_types(run, done, portfolio):
 def test_options_change_columns_as_they_change_the_training(run, done, portfolio, tmp_path):
     said = ("--categorical", "number", "--ignore", "policy", "--ignore", "paid", "--date", "day=%Y-%m-%d")
     facts = json.loads(run("columns", portfolio, "-t", "claim", *said, "--json")[1])
-    seen = {own["name"]: (own["kind"], own["why"]) for own in facts["columns"]}
+    seen = {column["name"]: (column["kind"], column["why"]) for column in facts["columns"]}
     assert seen["number"] == ("category", "named by categorical") and seen["policy"] == ("left out", "named by ignore")
     assert seen["day"] == ("moment", "named by date, %Y-%m-%d") and seen["claim"] == ("target", "texts")
     done("train", portfolio, "-t", "claim", *said, *QUICK, "-o", tmp_path / "m", "-q")
     learned = json.loads(run("inspect", tmp_path / "m", "--json")[1])["columns"]
-    features = {name: own for name, own in seen.items() if own[0] not in ("left out", "target")}
-    assert {own["name"]: (own["kind"], own["why"]) for own in learned} == features
+    features = {name: kind for name, kind in seen.items() if kind[0] not in ("left out", "target")}
+    assert {column["name"]: (column["kind"], column["why"]) for column in learned} == features
 
 
 def test_a_long_file_is_seen_from_its_start_to_its_end(tmp_path):

@@ -89,8 +89,12 @@ COLUMNS = {
 
 def trees_of(model):
     """What each generation of trees was born as, by its clock, kind and age."""
-    trees = [own for own in model.trained_.model.pool.members.growth.generations() if own[1] != "linear"]
-    return {own[:3]: (own[3].model, own[3].keys, own[3].inherited.settings) for own in trees}
+    generations = model.trained_.model.pool.members.growth.generations()
+    return {
+        (clock, kind, age): (generation.model, generation.keys, generation.inherited.settings)
+        for clock, kind, age, generation in generations
+        if kind != "linear"
+    }
 
 
 @pytest.mark.parametrize("kinds", [("indicators",), ("counts",), tuple(COLUMNS)])

@@ -87,5 +87,7 @@ def outcome(rng: np.random.Generator, task: str, n_classes: int = 2, **options: 
         if task == "classification":
             found["probabilities"] = model.probabilities(found["new predictions"])
         found["shares"] = np.array([*model.predictor.shares().values()])
-    wrong = [name for name, own in found.items() if np.isnan(own).any() or (np.isinf(own).any() and "pred" in name)]
-    return wrong + [str(own.message) for own in warned]
+    wrong = [
+        name for name, array in found.items() if np.isnan(array).any() or (np.isinf(array).any() and "pred" in name)
+    ]
+    return wrong + [str(warning.message) for warning in warned]

@@ -145,7 +145,7 @@ class Numbers:
         base = w[awake] @ self.within(members[awake]) / w.sum() if awake.any() else self.mean
         self.x = x = self.features(members, base)
         bounds = self.steepest.copy()
-        steps = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
+        steps = [each.weights(np.abs(x), bound, weight) @ x for each, bound in zip(self.learners, bounds, strict=True)]
         steps = [base + self.residual * step for step in steps]
         self.candidates = np.array([base, *map(self.within, steps)])
         mixed = (self.top.means if is_over else self.top.w) @ self.candidates
@@ -209,7 +209,7 @@ class Rates(Numbers):
         base = np.log(w[awake] @ means / w.sum()) if awake.any() else self.within(self.centre())
         self.x = x = self.features(members, base)
         bounds = self.steepest.copy()
-        steps = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
+        steps = [each.weights(np.abs(x), bound, weight) @ x for each, bound in zip(self.learners, bounds, strict=True)]
         has_unit = self.residual > 0 and self.highest > 0
         self.candidates = np.array([base, *(self.within(np.array(base + has_unit * step)) for step in steps)])
         mixed = np.log((self.top.means if is_over else self.top.w) @ np.exp(self.candidates))

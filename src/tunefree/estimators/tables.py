@@ -172,7 +172,7 @@ def encoder_of(estimator: Any) -> Any:
     if estimator._encoder is not None:
         return estimator._encoder
     if estimator._is_sparse:
-        return SvmlightEncoder.of_indices(estimator.n_features_in_)
+        return SvmlightEncoder.with_indices(estimator.n_features_in_)
     return TableEncoder([Number(name) for name in feature_names(estimator)])
 
 

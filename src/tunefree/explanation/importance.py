@@ -103,7 +103,7 @@ def _by_loss(decomposition: Decomposition, new: NewRows, output: int | None) -> 
 
 def _columns_of_terms(decomposition: Decomposition, pool: Any) -> dict[int, np.ndarray]:
     """Return the indices of the columns of each term among the keys of the pool."""
-    terms = decomposition.terms.of_keys(pool.members.growth.columns.keys)
+    terms = decomposition.terms.term_indices(pool.members.growth.columns.keys)
     return {term: np.flatnonzero(terms == term) for term in np.unique(terms).tolist()}
 
 

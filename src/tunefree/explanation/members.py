@@ -136,7 +136,7 @@ class Terms:
         self.part_terms = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)
         self.feature_terms = self.part_terms[layout.feature_parts]
 
-    def of_keys(self, keys: Iterable[int]) -> np.ndarray:
+    def term_indices(self, keys: Iterable[int]) -> np.ndarray:
         """Return the terms (c,) of columns by their keys; for a bundle, the term of its first feature."""
         first = [features_of(key)[0] if is_bundle(key) else key for key in keys]
         return self.part_terms[[self.layout.part_of(key) for key in first]]
@@ -182,7 +182,7 @@ class TreeTerms:
 
     def __init__(self, generation: Generation, terms: Terms, reference: np.ndarray) -> None:
         trees, keys = generation.model, generation.keys.tolist()
-        self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.of_keys(keys)
+        self.trees, self.n_terms, self.term_of = trees, len(terms.names), terms.term_indices(keys)
         self.bundles = [  # index of the column, first feature, and terms of the features
             (place, features_of(key)[0], terms.feature_terms[slice(*features_of(key))])
             for place, key in enumerate(keys)
@@ -252,7 +252,7 @@ class LinearModelTerms:
         categories = np.nan_to_num(self.model.levels).astype(np.int64) % TURN
         in_bundle = np.array([is_bundle(key) for key in keys], bool)[sources]
         category_terms = terms.feature_terms.take(categories, mode="clip")
-        term_of = np.where(in_bundle, category_terms, terms.of_keys(keys)[sources])
+        term_of = np.where(in_bundle, category_terms, terms.term_indices(keys)[sources])
         self.indicators[np.arange(1, len(self.means)), term_of] = 1.0
 
     def parts(self, columns: np.ndarray) -> list[Part]:

@@ -132,7 +132,7 @@ class SvmlightEncoder(LineEncoder):
         self.has_queries, self._is_new = False, True
 
     @classmethod
-    def of_indices(cls, n: int) -> SvmlightEncoder:
+    def with_indices(cls, n: int) -> SvmlightEncoder:
         """Create an encoder that knows the indices 1 to n, as the features 1 to n."""
         encoder = cls()
         encoder.keys, _ = dictionary.lookup(encoder.keys, np.arange(1, n + 1, dtype=np.uint64))

@@ -33,27 +33,27 @@ def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, form=dense, **op
     """A model after one pass, and what it predicted on the way."""
     known = {"classes": sorted(set(y.tolist()))} if y.dtype.kind == "i" else {}
     task = "classification" if known else "regression"
-    made = Model(task, learner, view="steady", n_features=X.shape[1] + 1, **known | options)
+    model = Model(task, learner, view="steady", n_features=X.shape[1] + 1, **known | options)
     shown, edges = [], [0, *cuts, len(X)]
     with frozen_after(frozen):
         for start, stop in zip(edges[:-1], edges[1:], strict=True):
-            shown.append(made.learn(part(form(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
-    assert all(margins.shape[1] in (1, made.n_outputs) for margins, _ in shown)
-    return made, shown
+            shown.append(model.learn(part(form(X), start, stop), targets(y[start:stop]), np.ones(stop - start)))
+    assert all(margins.shape[1] in (1, model.n_outputs) for margins, _ in shown)
+    return model, shown
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_kernels_sleep_at_first_and_then_predict_better_than_a_line(n_classes):
     X, y = rings(1500, n_classes=n_classes)
-    made, shown = learned(X[:1000], y[:1000])
-    assert len(made.predictor.bank.members) == len(WIDTHS)
+    model, shown = learned(X[:1000], y[:1000])
+    assert len(model.predictor.bank.members) == len(WIDTHS)
     assert np.isfinite(shown[0][0]).all() and not shown[0][0][:256, 0].any()
-    wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
+    wrong = model.errors(Labels.of(y[1000:]), model.predict(dense(X[1000:]))).mean()
     linear, _ = learned(X[:1000], y[:1000], "nag")
     assert wrong < 0.15
     assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
-    shares = made.predictor.shares()
-    assert list(shares) == [member.name for member in made.predictor.bank.members]
+    shares = model.predictor.shares()
+    assert list(shares) == [member.name for member in model.predictor.bank.members]
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
